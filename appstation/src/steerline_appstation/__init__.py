@@ -1,0 +1,1 @@
+"""Receives playback reports and assesses sessions."""

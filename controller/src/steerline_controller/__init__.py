@@ -1,0 +1,1 @@
+"""Chooses among leased lines on the Ryu API."""

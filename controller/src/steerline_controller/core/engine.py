@@ -1,0 +1,1 @@
+"""The engine: one event in, effects out. See `events` and `effects`."""

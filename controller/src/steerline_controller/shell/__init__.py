@@ -1,0 +1,1 @@
+"""Acts: os-ken, gRPC, files, clocks."""

@@ -1,0 +1,1 @@
+"""An access network on one machine, and a measuring instrument."""
