@@ -1,0 +1,1 @@
+"""Experiments on the emulated network: media, servers, traffic, figures, reports."""
