@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from steerline_testbed.network.errors import TestbedError
 
-class ExperimentError(Exception):
+
+class ExperimentError(TestbedError):
     """The experiment cannot start or go on. The message is for the person at the terminal."""
 
 

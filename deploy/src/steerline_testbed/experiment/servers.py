@@ -43,8 +43,8 @@ http {{
   keepalive_timeout 75s;
   keepalive_requests 1000;
   server {{
-    listen 80;
-    listen [::]:80 ipv6only=on;
+    listen {port};
+    listen [::]:{port} ipv6only=on;
     root {prefix}/html;
     add_header Access-Control-Allow-Origin * always;
     add_header Timing-Allow-Origin * always;
@@ -54,9 +54,9 @@ http {{
 """
 
 
-def nginx_configuration(prefix: Path, locations: str = "") -> str:
+def nginx_configuration(prefix: Path, locations: str = "", port: int = 80) -> str:
     """The text of an nginx.conf that keeps every file of the server below `prefix`."""
-    return _BASE.format(prefix=prefix, locations=locations)
+    return _BASE.format(prefix=prefix, locations=locations, port=port)
 
 
 def prepare_video_server(directory: Path, media: Path) -> list[str]:
