@@ -1,6 +1,126 @@
-"""Command line."""
+"""Command line: wires settings, clock and signals to a station."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import random
+import signal
+import sys
+from pathlib import Path
+
+import structlog
+
+from steerline_appstation import logs, settings
+from steerline_appstation.application import Ready, serve
+from steerline_appstation.clock import Clock
+from steerline_appstation.errors import StartError
+from steerline_appstation.shell.tls import check_certificate
+
+_EPILOG = """\
+A settings file with everything at its default, on this machine alone, is an empty file. A real one:
+
+  steering = "127.0.0.1:50052"             # the controller
+  low_s = 20.0                             # below: critical
+  high_s = 35.0                            # from here on: no longer
+  refill_s = 20.0
+  report_timeout_s = 5.0
+  customer_networks = ["198.18.0.0/16"]
+  [listen]
+  reports = "198.18.3.1:50051"             # gRPC, agents; TLS is compulsory off loopback
+  rest = "127.0.0.1:8080"                  # HTTP, operators; see /docs there
+  [tls]
+  certificate = "cert.pem"
+  key = "key.pem"
+  [redis]
+  directory = "/run/steerline/x/redis"     # a private redis-server; or: url = "redis://..."
+
+Relative paths are relative to the settings file. All settings: steerline-appstation schema.
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 something nobody expected (with its trace), 2 wrong use.
+"""
 
 
 def main() -> None:
-    """Placeholder until the component lands."""
-    raise SystemExit(2)
+    """Entry point of `steerline-appstation`."""
+    arguments = _parser().parse_args()
+    try:
+        code = _COMMANDS[arguments.command](arguments)
+    except StartError as error:
+        print(f"steerline-appstation: {error}", file=sys.stderr)
+        code = 2
+    raise SystemExit(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="steerline-appstation",
+        description="The application station: players' agents report here how many seconds they have left; "
+        "it assesses each session and tells the controller.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser(
+        "run",
+        help="run a station until SIGTERM",
+        description="Runs a station. Prints one line 'event=ready reports=... rest=...' to stdout when it "
+        "listens; logs to stderr.",
+    )
+    run.add_argument("--settings", type=Path, required=True, metavar="FILE", help="settings, TOML")
+    run.add_argument("--check", action="store_true", help="only check the settings, as `check` does")
+    check = commands.add_parser(
+        "check",
+        help="check a settings file and its certificate; start nothing",
+        description="Exits 0 where `run` would accept the file, else 2 with key, value and allowed range.",
+    )
+    check.add_argument("--settings", type=Path, required=True, metavar="FILE", help="settings, TOML")
+    commands.add_parser("schema", help="print the JSON Schema of the settings")
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.check:
+        return _check(arguments)
+    loaded = settings.load(arguments.settings)
+    logs.configure(loaded.log_format, loaded.log_level)
+    asyncio.run(_serve(loaded))
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    loaded = settings.load(arguments.settings)
+    if loaded.tls is not None:
+        check_certificate(loaded.tls)
+    print(f"{arguments.settings}: good")
+    return 0
+
+
+def _schema(_: argparse.Namespace) -> int:
+    print(json.dumps(settings.Settings.model_json_schema(), indent=2))
+    return 0
+
+
+_COMMANDS = {"run": _run, "check": _check, "schema": _schema}
+
+
+async def _serve(loaded: settings.Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+    def ready(at: Ready) -> None:
+        print(f"event=ready reports={at.reports} rest={at.rest} redis_pid={at.redis_pid or ''}", flush=True)
+        structlog.get_logger().info("ready", reports=at.reports, rest=at.rest, redis_pid=at.redis_pid)
+        # What lives now lives on; the collector need not look at it again while reports wait.
+        gc.collect()
+        gc.freeze()
+
+    await serve(loaded, clock=Clock(), jitter=random.Random(), ready=ready, stop=stop)
+    structlog.get_logger().info("stopped")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Reports and `now` go in, assessments come out. No socket, clock or logger here."""

@@ -1,0 +1,1 @@
+"""HTTP for operators: what the station sees now, and its history."""

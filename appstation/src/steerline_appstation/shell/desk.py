@@ -1,0 +1,177 @@
+"""Where reports arrive and answers leave: the core in the middle, streams and history around it.
+
+Everything here runs on the one event loop and awaits nothing. What must be quick (the assessment to
+the controller) comes first; what is history is only queued.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from steerline.report.v1 import report_pb2
+from steerline_appstation.clock import Clock
+from steerline_appstation.core.policy import Policy
+from steerline_appstation.core.station import (
+    Accepted,
+    History,
+    Rejected,
+    RejectionReason,
+    SessionEnded,
+    Station,
+)
+from steerline_appstation.shell import replies
+from steerline_appstation.shell.controller_news import ControllerNews
+from steerline_appstation.shell.directory import Listing
+from steerline_appstation.shell.outbox import Outbox
+from steerline_appstation.store.records import Sample
+from steerline_appstation.store.writer import Writer
+from steerline_contract import wire
+from steerline_contract.errors import InvalidValueError
+from steerline_contract.flows import IPAddress
+from steerline_contract.playback import PlaybackReport
+from steerline_contract.steering import Assessment
+
+# An agent hears of its assessment at each change of `critical`, and at least this often.
+ASSESSMENT_EVERY_S: Final = 5.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Received:
+    """One message as it arrived. `message` is None where the bytes are no ReportRequest."""
+
+    monotonic_ns: int
+    message: report_pb2.ReportRequest | None
+
+
+class AssessmentSink(Protocol):
+    """Where assessments go."""
+
+    def offer(self, assessment: Assessment) -> None:
+        """Takes one; never waits, never fails."""
+        ...
+
+
+class Desk:
+    """Takes messages of agents, and the controller's answers to them."""
+
+    def __init__(
+        self, policy: Policy, clock: Clock, steering: AssessmentSink, writers: Sequence[Writer]
+    ) -> None:
+        self._station = Station(policy)
+        self._clock = clock
+        self._steering = steering
+        self._writers = writers
+        self._outboxes: dict[str, Outbox] = {}
+        self._log = structlog.get_logger()
+        self.listings: dict[str, Listing] = {}
+        self.news = ControllerNews(clock, writers, self._outboxes)
+        self.rejected_count = 0
+
+    def receive(self, received: Received, peer: IPAddress, outbox: Outbox) -> bool:
+        """Takes one message; answers go to `outbox`. False: this address sends too much."""
+        now_s = received.monotonic_ns / 1e9
+        too_many = self._station.admit(peer, now_s)
+        message = received.message.report if received.message is not None else report_pb2.PlaybackReport()
+        if too_many is not None:
+            self._reject(too_many, message, peer, outbox)
+            return False
+        try:
+            if received.message is None:
+                raise InvalidValueError("report", "not readable", "a steerline.report.v1.ReportRequest")
+            if not received.message.HasField("report"):
+                raise InvalidValueError("report", "absent", "a PlaybackReport")
+            report = wire.playback_report(message)
+        except InvalidValueError as error:
+            invalid = Rejected(RejectionReason.INVALID, error.field, str(error))
+            self._reject(invalid, message, peer, outbox)
+            return True
+        outcome = self._station.report(report, peer, now_s)
+        match outcome:
+            case Accepted():
+                self._accepted(outcome, report, received.monotonic_ns, peer, outbox)
+            case History():
+                outbox.put(replies.acknowledgement(report.session_id, report.sequence_number))
+                self._note(report, None, peer)
+            case Rejected():
+                self._reject(outcome, message, peer, outbox)
+        return True
+
+    def expire(self) -> None:
+        """Ends sessions that fell silent. Their protection ended with its time to live."""
+        for ended in self._station.expire(self._clock.monotonic_ns() / 1e9):
+            self._ended(ended)
+
+    def current(self) -> list[Assessment]:
+        """The last assessment of each live session, for a controller that just came."""
+        return list(self._station.assessments())
+
+    def hang_up(self, outbox: Outbox) -> None:
+        """An agent's stream ended. Its sessions live on until they are silent for too long."""
+        for session_id in [s for s, o in self._outboxes.items() if o is outbox]:
+            del self._outboxes[session_id]
+
+    def _accepted(
+        self, outcome: Accepted, report: PlaybackReport, received_ns: int, peer: IPAddress, outbox: Outbox
+    ) -> None:
+        assessment = dataclasses.replace(outcome.assessment, received_monotonic_ns=received_ns)
+        self._steering.offer(assessment)
+        self._outboxes[report.session_id] = outbox
+        outbox.put(replies.acknowledgement(report.session_id, report.sequence_number))
+        listing = self._note(report, assessment, peer)
+        since_s = listing.last_seen_s - listing.assessed_sent_s
+        if outcome.changed or outcome.opened or not 0 <= since_s < ASSESSMENT_EVERY_S:
+            listing.assessed_sent_s = listing.last_seen_s
+            outbox.put(replies.assessment(assessment))
+        if outcome.changed:
+            self._log.info(
+                "critical" if assessment.critical else "no-longer-critical",
+                session=report.session_id,
+                reason=assessment.reason,
+            )
+        if outcome.ended is not None:
+            self._ended(outcome.ended)
+
+    def _note(self, report: PlaybackReport, assessment: Assessment | None, peer: IPAddress) -> Listing:
+        """Keeps what REST shows, and queues history."""
+        time_s = self._clock.unix_s()
+        session_id = report.session_id
+        listing = self.listings.get(session_id)
+        if listing is None:
+            listing = self.listings[session_id] = Listing(peer, time_s, time_s, report)
+            self._log.info("session-opened", session=session_id, peer=str(peer), player=report.player_name)
+        listing.last_seen_s = time_s
+        listing.report_count += 1
+        sampled_s = time_s
+        if assessment is None:
+            sampled_s = min(time_s, report.timestamp_ms / 1000)
+        else:
+            listing.report = report
+            listing.assessment = assessment
+            listing.target_s = self._station.target_s(session_id) or listing.target_s
+        for writer in self._writers:
+            writer.put(
+                ("sample", session_id, report.sequence_number, sampled_s),
+                lambda: Sample.of(sampled_s, report, assessment),
+            )
+            writer.put(("session", session_id), listing.record)
+        return listing
+
+    def _ended(self, ended: SessionEnded) -> None:
+        self._outboxes.pop(ended.session_id, None)
+        listing = self.listings.pop(ended.session_id)
+        listing.live = False
+        listing.ended_reason = ended.reason
+        for writer in self._writers:
+            writer.put(("session", ended.session_id), listing.record)
+        self._log.info("session-ended", session=ended.session_id, reason=ended.reason)
+
+    def _reject(
+        self, rejected: Rejected, message: report_pb2.PlaybackReport, peer: IPAddress, outbox: Outbox
+    ) -> None:
+        self.rejected_count += 1
+        outbox.put(replies.rejection(rejected, message.session_id, message.sequence_number))
+        self._log.debug("report-rejected", peer=str(peer), field=rejected.field, message=rejected.message)

@@ -1,0 +1,1 @@
+"""History: sessions, their time series, decisions, lines. Losing it never costs steering."""
