@@ -52,8 +52,10 @@ class Site:
         if self._connected >= {"A", "B"}:
             for liveness in self._liveness.values():
                 liveness.watch(now)
-        for name in self.view.lines:
+        for name, line in self.view.lines.items():
             effects += self._refresh(name, now)
+            if not line.alive:
+                effects += self._leave(name, f"{name} is down", now)
         self._spread = None
         return effects
 

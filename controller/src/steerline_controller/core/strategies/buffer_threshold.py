@@ -78,7 +78,7 @@ class BufferThreshold:
             else:
                 answers += self._evict(view.lines[line], view, now)
         if not answers:
-            answers += self._level(view, now)
+            answers += self._consolidate(view, now) or self._level(view, now)
         return answers
 
     def ended(self, session_id: str, reason: str, view: SiteView, now: float) -> list[Answer]:
@@ -148,7 +148,7 @@ class BufferThreshold:
             return best, head + f"{best.name} gives it most"
         packed = [line for line in usable if others[line.name] and free_bps(line, rates[line.name]) >= rate]
         if packed:
-            best = max(packed, key=lambda line: free_bps(line, rates[line.name]))
+            best = max(packed, key=lambda line: (line.name == own, free_bps(line, rates[line.name])))
             return best, head + f"packed on {best.name}: no line is left for it alone"
         if bare:
             best = max(bare, key=lambda line: self._attraction(line, session, view, now))
@@ -264,6 +264,42 @@ class BufferThreshold:
         if self._settings.best_effort == "single":
             return lines[0] if lines else None
         return min(lines, key=lambda line: self._load(line, view, now, sent.get(line.name, 0)), default=None)
+
+    def _consolidate(self, view: SiteView, now: float) -> list[Answer]:
+        """Packs sessions onto fewer lines when every line is protected and best effort has no room.
+
+        One line a second is freed: the one whose sessions consume least, if the others carry them.
+        """
+        usable = view.usable_lines()
+        crowded = [
+            line
+            for line in usable
+            if len(self._best_effort_on(line.name, view, now)) > self._limit(line, view)
+        ]
+        if not crowded or any(not self._sessions_on(line.name, view) for line in usable):
+            return []
+        rates = {
+            x.name: [float(s.assessment.play_bps) for s in self._sessions_on(x.name, view)] for x in usable
+        }
+        for leaving in sorted(usable, key=lambda line: sum(rates[line.name])):
+            trial = {name: list(values) for name, values in rates.items() if name != leaving.name}
+            plan: list[tuple[SessionState, str]] = []
+            for session in sorted(self._sessions_on(leaving.name, view), key=urgency):
+                rate = float(session.assessment.play_bps)
+                fitting = [n for n, values in trial.items() if free_bps(view.lines[n], values) >= rate]
+                if session.pinned_line or not fitting:
+                    break
+                target = min(fitting, key=lambda n: free_bps(view.lines[n], trial[n]))
+                trial[target].append(rate)
+                plan.append((session, target))
+            else:
+                answers: list[Answer] = []
+                for session, target in plan:
+                    self._guards[session.session_id] = target
+                    why = f"packed on {target}: {leaving.name} is left to best effort"
+                    answers += self._gather(session, target, view, now, why)
+                return answers
+        return []
 
     def _load(self, line: LineView, view: SiteView, now: float, more: int = 0) -> float:
         """Competitors per capacity, a protected session counting as one."""
