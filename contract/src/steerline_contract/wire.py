@@ -15,17 +15,19 @@ from steerline.report.v1 import report_pb2
 from steerline.steering.v1 import steering_pb2
 from steerline_contract.errors import InvalidValueError
 from steerline_contract.flows import TCP, UDP, FiveTuple, LineState, LineStatus, parse_address
+from steerline_contract.limits import (
+    DAY_MS,
+    MAX_BPS,
+    MAX_FLOWS,
+    MAX_KBPS,
+    MAX_NAME_LENGTH,
+    MAX_PLAYBACK_RATE,
+    MAX_REASON_LENGTH,
+    MAX_SESSION_ID_LENGTH,
+    YEAR_2100_MS,
+)
 from steerline_contract.playback import PlaybackReport, PlayerState, ReportCause
 from steerline_contract.steering import Assessment, Decision, DecisionKind, Enforced, NetworkAdvice
-
-MAX_FLOWS: Final = 32
-MAX_SESSION_ID_LENGTH: Final = 64
-MAX_NAME_LENGTH: Final = 64
-MAX_REASON_LENGTH: Final = 1024
-DAY_MS: Final = 86_400_000
-YEAR_2100_MS: Final = 4_102_444_800_000
-MAX_KBPS: Final = 10_000_000
-MAX_BPS: Final = 10**12
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -39,7 +41,6 @@ _REPORT_RANGES: Final[dict[str, tuple[int, int, str]]] = {
     "measured_throughput_kbps": (0, MAX_KBPS, "kbit/s"),
     "stall_duration_ms": (0, 30 * DAY_MS, "ms"),
 }
-MAX_PLAYBACK_RATE: Final = 16.0
 
 
 def session_id(text: str) -> str:
