@@ -5,6 +5,7 @@ cd "$(dirname "$0")"
 out=${1:-src}
 mkdir -p "$out"
 rm -rf "$out/steerline"
+mapfile -t protos < <(cd proto && find steerline -name '*.proto' | sort)
 uv run --quiet --frozen python -m grpc_tools.protoc -I proto \
   --python_out="$out" --grpc_python_out="$out" --mypy_out="quiet:$out" --mypy_grpc_out="quiet:$out" \
-  $(cd proto && find steerline -name '*.proto' | sort)
+  "${protos[@]}"

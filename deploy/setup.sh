@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Installs what is missing and says what and why. Says nothing when all is there.
+# Supported: Debian 12 and 13, Ubuntu 24.04.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$HOME/.local/bin:$HOME/.cargo/bin:$PATH" UV_PYTHON_DOWNLOADS=never
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "needs root for: $* (run as root, or install sudo)"
+  fi
+}
+
+# ------------------------------------------------------------ system packages
+# command or file | package | why
+packages=(
+  "ovs-vswitchd|openvswitch-switch|the switches"
+  "redis-server|redis-server|sessions, decisions and time series"
+  "ffmpeg|ffmpeg|makes the video"
+  "nginx|nginx-light|serves the video and the downloads"
+  "nft|nftables|the household's address translation"
+  "tc|iproute2|namespaces and shaped lines"
+  "ethtool|ethtool|turns offloads off"
+  "ping|iputils-ping|measures base delay"
+  "tcpdump|tcpdump|looks at packets in tests"
+  "curl|curl|asks the station in tests and how-tos"
+  "shellcheck|shellcheck|lints shell scripts"
+  "cc|gcc|links the agent"
+  "/usr/include/stdio.h|libc6-dev|links the agent"
+  "python3|python3|services and science"
+  "npm|npm|brings buf, which guards the wire"
+)
+missing=() lines=()
+for entry in "${packages[@]}"; do
+  IFS='|' read -r probe package why <<<"$entry"
+  if [[ $probe == /* ]]; then
+    [ -e "$probe" ] && continue
+  else
+    command -v "$probe" >/dev/null || [ -x "/usr/sbin/$probe" ] || [ -x "/sbin/$probe" ] && continue
+  fi
+  missing+=("$package")
+  lines+=("$package: $why")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  command -v apt-get >/dev/null || die "needs ${missing[*]}; this system has no apt-get (supported: Debian 12 and 13, Ubuntu 24.04)"
+  say "installing system packages:"
+  printf 'setup:   %s\n' "${lines[@]}"
+  # The daemons that the packages bring are not wanted: every run starts its own.
+  policy=/usr/sbin/policy-rc.d made_policy=
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod +x "$policy"
+    made_policy=1
+  fi
+  log=$(mktemp)
+  if ! { as_root apt-get update && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    [ -z "$made_policy" ] || as_root rm -f "$policy"
+    tail -n 20 "$log" >&2
+    die "apt-get failed (above); whole log: $log"
+  fi
+  [ -z "$made_policy" ] || as_root rm -f "$policy"
+  rm -f "$log"
+fi
+
+# ------------------------------------------------------------ Rust
+rust_least=1.85
+have=$(rustc --version 2>/dev/null | awk '{print $2}' || true)
+if [ -z "$have" ] || [ "$(printf '%s\n%s\n' "$rust_least" "$have" | sort -V | head -n 1)" != "$rust_least" ]; then
+  packaged=$(apt-cache policy rustc 2>/dev/null | awk '/Candidate:/{print $2}' | sed 's/+.*//')
+  if [ -n "$packaged" ] && [ "$packaged" != "(none)" ] && [ "$(printf '%s\n%s\n' "$rust_least" "$packaged" | sort -V | head -n 1)" = "$rust_least" ]; then
+    say "installing Rust $packaged (package rustc, cargo): the agent"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq rustc cargo rust-clippy rustfmt >/dev/null
+  else
+    say "installing Rust by rustup: the agent needs $rust_least or later, found ${have:-none}, packaged ${packaged:-none}"
+    command -v rustup >/dev/null || curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal -c rustfmt -c clippy
+    rustup toolchain install stable --profile minimal -c rustfmt -c clippy >/dev/null
+  fi
+fi
+
+# ------------------------------------------------------------ Python
+python=
+for candidate in python3.13 python3.12 python3.11 python3; do
+  if command -v "$candidate" >/dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    python=$(command -v "$candidate")
+    break
+  fi
+done
+[ -n "$python" ] || die "needs Python 3.11 or later; found $(python3 --version 2>&1)"
+if ! command -v uv >/dev/null; then
+  say "installing uv into ~/.local: locks and installs the Python packages"
+  if ! "$python" -m venv --help >/dev/null 2>&1 || ! "$python" -m ensurepip --version >/dev/null 2>&1; then
+    say "installing system package python3-venv: uv's own home"
+    as_root apt-get install -y -qq python3-venv >/dev/null
+  fi
+  "$python" -m venv "$HOME/.local/share/steerline-uv"
+  "$HOME/.local/share/steerline-uv/bin/pip" install --quiet uv
+  mkdir -p "$HOME/.local/bin"
+  ln -sf "$HOME/.local/share/steerline-uv/bin/uv" "$HOME/.local/bin/uv"
+fi
+if ! uv sync --quiet --frozen --all-packages --check 2>/dev/null; then
+  say "installing Python packages into .venv (uv.lock)"
+  uv sync --quiet --frozen --all-packages --python "$python"
+fi
+
+# ------------------------------------------------------------ node
+if [ ! -x node_modules/.bin/buf ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  say "installing node packages (package-lock.json): buf lints and guards the wire"
+  npm ci --silent --no-audit --no-fund
+fi
