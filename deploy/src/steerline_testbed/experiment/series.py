@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import cast
 
 from steerline_testbed.experiment.clock import Zero
+from steerline_testbed.experiment.jsons import mapping, number
 
 Row = dict[str, object]
 
@@ -138,27 +138,6 @@ class Recording:
         return sorted((one for one in self.samples if one.video == video), key=lambda one: one.time_s)
 
 
-def json_lines(path: Path) -> Iterator[dict[str, object]]:
-    """Objects of a JSON-lines file; a torn last line (its writer died) is left out, as is a missing file."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if not line.endswith("\n"):
-                return
-            try:
-                value: object = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(value, dict):
-                yield value  # pyright: ignore[reportUnknownVariableType]
-
-
-def number(value: object, otherwise: float = 0.0) -> float:
-    """A number from a record, `otherwise` where there is none."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
-
-
 def read_player(rows: Iterable[Mapping[str, object]], video: int, zero: Zero) -> list[Sample]:
     """The agent's record as samples. Segment records become the running count of received bytes."""
     samples: list[Sample] = []
@@ -200,12 +179,10 @@ def read_downloads(rows: Iterable[Mapping[str, object]], zero: Zero, into: Recor
                 into.lives[which] = DownloadLife(which, start_s, time_s, str(row.get("reason", "")))
                 into.downloads.append(DownloadSample(time_s, which, int(number(row.get("bytes")))))
             case "bytes":
-                counts = row.get("bytes")
-                if isinstance(counts, dict):
-                    into.downloads += [
-                        DownloadSample(time_s, int(str(name)), int(number(count)))  # pyright: ignore[reportUnknownArgumentType]
-                        for name, count in counts.items()  # pyright: ignore[reportUnknownVariableType]
-                    ]
+                into.downloads += [
+                    DownloadSample(time_s, int(name), int(number(count)))
+                    for name, count in (mapping(row.get("bytes")) or {}).items()
+                ]
             case _:
                 pass
 
@@ -228,11 +205,10 @@ def flow_text(value: object) -> str:
     """A flow of a record as one text, whether it came as text or as its parts."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping):
-        return " ".join(str(part) for part in value.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, Sequence):
-        return " ".join(str(part) for part in value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return ""
+    parts = mapping(value)
+    if parts is not None:
+        return " ".join(str(part) for part in parts.values())
+    return " ".join(str(part) for part in cast("list[object]", value)) if isinstance(value, list) else ""
 
 
 def read_decisions(rows: Iterable[Mapping[str, object]], zero: Zero) -> list[DecisionRow]:

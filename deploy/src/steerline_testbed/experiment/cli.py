@@ -1,0 +1,220 @@
+"""The experiments' commands: media, run, demo, campaign."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from steerline_testbed.experiment import media
+from steerline_testbed.experiment.errors import ExperimentError
+from steerline_testbed.experiment.media_recipe import Recipe
+from steerline_testbed.experiment.progress import Picture, Plain, Progress
+from steerline_testbed.experiment.results import finished
+from steerline_testbed.experiment.run import Order, execute
+from steerline_testbed.experiment.settings import STRATEGIES, RunSettings, parse_overrides
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the commands. Each sets `command`, which takes the options and returns the exit status.
+
+    A TestbedError that it raises is for the person at the terminal.
+    """
+    _register_media(subparsers)
+    _register_run(subparsers)
+
+
+def _register_media(subparsers: Any) -> None:
+    parser = subparsers.add_parser("media", help="make the experiments' video (once; later runs find it)")
+    parser.set_defaults(command=media_command)
+
+
+def media_command(options: argparse.Namespace) -> int:
+    """Makes the video and says where it is and what was measured of it."""
+    del options
+    console = Console(stderr=True)
+    with showing(console) as progress:
+        folder = media.ensure(Recipe(), progress=lambda what, done: progress.phase(f"{what}: {done:4.0%}"))
+    print(folder)
+    streams: Any = media.describe(folder)["streams"]
+    for stream in streams:
+        name = f"{stream['height']}p" if stream["kind"] == "video" else "audio"
+        print(
+            f"{name}: {stream['mean_bps'] / 1e6:.3f} Mbps, standard deviation {stream['deviation_bps'] / 1e3:.0f} kbps"
+        )
+    return 0
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of one run; their defaults are RunSettings'."""
+    known = ", ".join(STRATEGIES)
+    default = RunSettings()
+    add = parser.add_argument
+    add("--strategy", default=default.strategy, help=f"{known} (default: %(default)s)")
+    add("--player", default=default.player, help="headless (default)")
+    add("--videos", type=int, default=default.videos, help="players, each with its own viewer (default: 1)")
+    add("--flows", type=int, default=default.flows, help="downloads (default: %(default)s)")
+    add("--duration", type=float, default=default.duration_s, metavar="S", help="seconds (default: 420)")
+    add("--seed", type=int, default=default.seed, help="of everything that is left to chance (default: 1)")
+    add("--traffic-start", type=float, default=default.traffic_start_s, metavar="S", help="(default: 60)")
+    add("--traffic-interval", type=float, default=default.traffic_interval_s, metavar="S",
+        help="seconds between two downloads' starts (default: 1)")  # fmt: skip
+    add("--browsers", type=int, default=default.browsers, help="customers who browse, 0 or 1 (default: 1)")
+    add("--nat", action="store_true", help="the viewers are behind a home router")
+    add("--best-effort", default=default.best_effort, help="round-robin (default) or single")
+    add("--rule", default=default.rule, help="the player's rate rule: on (default) or off, top rate always")
+    add("--congestion-control", default=default.congestion_control, help="cubic (default), bbr, ...")
+    add("--lines", type=int, default=None, help="leased lines of one rate (default: 5)")
+    add("--line-mbps", default="10", help="Mbps of each line; 20,10,10 for unequal ones (default: 10)")
+    add("--mode", default=default.mode, help="reactive (default) or reactive-with-fallback")
+    add("--station-side", default=default.station_side, help="A (default) or B")
+    add("--set", action="append", default=[], metavar="PART.KEY=VALUE", dest="overrides",
+        help="a setting of controller, station or agent, as in controller.damping_s=5")  # fmt: skip
+
+
+def settings_of(options: argparse.Namespace) -> RunSettings:
+    """The settings that the options ask for. Raises ExperimentError naming the wrong one."""
+    return RunSettings.parse(
+        {
+            "strategy": options.strategy,
+            "player": options.player,
+            "videos": options.videos,
+            "flows": options.flows,
+            "duration_s": options.duration,
+            "seed": options.seed,
+            "traffic_start_s": options.traffic_start,
+            "traffic_interval_s": options.traffic_interval,
+            "browsers": options.browsers,
+            "nat": options.nat,
+            "best_effort": options.best_effort,
+            "rule": options.rule,
+            "congestion_control": options.congestion_control,
+            "line_mbps": lines_of(options.lines, options.line_mbps),
+            "mode": options.mode,
+            "station_side": options.station_side,
+            "overrides": parse_overrides(options.overrides),
+        }
+    )
+
+
+def lines_of(count: int | None, text: str) -> tuple[float, ...]:
+    """`5` lines of `10` Mbps, or `20,10,10`. Raises ExperimentError."""
+    try:
+        rates = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ExperimentError(
+            f"--line-mbps is {text!r}; allowed: 10, or one rate per line as in 20,10,10"
+        ) from None
+    if len(rates) == 1:
+        if count is not None and not 1 <= count <= 32:
+            raise ExperimentError(f"--lines is {count}; allowed: 1 to 32")
+        return rates * (5 if count is None else count)
+    if count is not None and count != len(rates):
+        raise ExperimentError(f"--lines is {count}, but --line-mbps names {len(rates)} lines")
+    return rates
+
+
+def _register_run(subparsers: Any) -> None:
+    parser = subparsers.add_parser("run", help="one experiment: build, measure, write, remove")
+    add_run_options(parser)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--force", action="store_true", help="replace a complete run in --out")
+    parser.add_argument("--resume", action="store_true", help="keep a complete run in --out and end at once")
+    parser.add_argument("--run-id", default="", help="names the namespaces (default: drawn)")
+    parser.add_argument("--plain", action="store_true", help="plain lines instead of a live picture")
+    parser.set_defaults(command=run_command)
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """One run. Exit status 0 when it counts, 3 when it was measured but does not count."""
+    settings = settings_of(options)
+    if options.resume and finished(options.out) is not None:
+        print(f"{options.out}: a complete run is there, kept")
+        return 0
+    with showing(Console(stderr=True), options.plain) as progress:
+        summary = execute(
+            Order(settings, options.out, options.force or options.resume, options.run_id), progress
+        )
+    print(short_text(summary))
+    print(options.out / "summary.json")
+    return 0 if summary["valid"] else 3
+
+
+def short_text(summary: Any) -> str:
+    """The figures that matter most, for the terminal."""
+    lines: list[str] = []
+    for video in summary["videos"]:
+        play, buffer = video["play"], video["buffer"]
+        lines.append(
+            f"video {video['video']}: {play['stall_count']} stalls, {play['stall_s']:.1f} s; "
+            f"at 480p {percent(play['share_at_480p_of_wall'])} of the time; buffer from 50 s on: "
+            f"mean {seconds(buffer['mean_s'])}, least {seconds(buffer['minimum_s'])}; "
+            f"below 20 s {percent(buffer['share_below_20_s'])}, at least 50 s "
+            f"{percent(buffer['share_at_least_50_s'])} of the time"
+        )
+    lane, downloads = summary["lines"], summary["downloads"]
+    lines.append(f"rho {ratio(lane['rho'])}, all downloads running {ratio(lane['rho_all_downloads_running'])}, "
+                 f"goodput {ratio(lane['rho_goodput'])}")  # fmt: skip
+    if downloads["count"]:
+        lines.append(
+            f"{downloads['count']} downloads: mean {mbps(downloads['mean_bps'])}, median "
+            f"{mbps(downloads['median_bps'])}, slowest {mbps(downloads['slowest_bps'])}"
+        )
+    if not summary["valid"]:
+        lines.append("THIS RUN DOES NOT COUNT: " + "; ".join(summary["invalid_because"]))
+    return "\n".join(lines)
+
+
+def percent(share: float | None) -> str:
+    """A share for people."""
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds for people."""
+    return "–" if value is None else f"{value:.1f} s"
+
+
+def ratio(value: float | None) -> str:
+    """A ratio for people."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def mbps(value: float | None) -> str:
+    """A rate for people."""
+    return "–" if value is None else f"{value / 1e6:.2f} Mbps"
+
+
+@contextmanager
+def showing(console: Console, plain: bool = False) -> Generator[Progress]:
+    """A live picture where there is a terminal, plain lines elsewhere."""
+    if plain or not console.is_terminal:
+        yield Plain(console)
+        return
+    with Picture(console) as picture:
+        yield picture
+
+
+def main() -> None:
+    """The experiments' commands alone, for development."""
+    from steerline_testbed.network.errors import TestbedError
+
+    parser = argparse.ArgumentParser(prog="steerline-testbed")
+    register(parser.add_subparsers(required=True))
+    options = parser.parse_args()
+    try:
+        raise SystemExit(options.command(options))
+    except TestbedError as error:
+        print(f"steerline-testbed: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""One run, from an empty machine to summary.json and back to an empty machine."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steerline_testbed.experiment import media, stage
+from steerline_testbed.experiment.agent import find_agent
+from steerline_testbed.experiment.clock import Zero, utc_text
+from steerline_testbed.experiment.errors import ExperimentError, ToolMissingError
+from steerline_testbed.experiment.measure import Measurement, read_records
+from steerline_testbed.experiment.media_recipe import Recipe
+from steerline_testbed.experiment.progress import Progress
+from steerline_testbed.experiment.results import assert_free, clear, keep_logs, write_results
+from steerline_testbed.experiment.series import Recording
+from steerline_testbed.experiment.settings import RunSettings
+from steerline_testbed.experiment.stage import Stage
+from steerline_testbed.experiment.summary import Circumstances
+from steerline_testbed.network import Network, TestbedError
+
+ROOM_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to run and where to put it."""
+
+    settings: RunSettings
+    out: Path
+    force: bool = False
+    run_id: str = ""
+
+
+def execute(order: Order, progress: Progress) -> Mapping[str, Any]:
+    """Runs it and returns the summary.
+
+    Raises TestbedError (and what interrupts: KeyboardInterrupt, SystemExit) with whatever was measured
+    written as a partial result, and the network removed.
+    """
+    assert_free(order.out, order.force)
+    _assert_tools(order.settings)
+    progress.phase("looking for the video (making it takes a minute or two, once)")
+    folder = media.ensure(Recipe(), progress=lambda what, done: progress.phase(f"{what}: {done:4.0%}"))
+    raw = order.out / "raw"
+    clear(order.out)
+    raw.mkdir(parents=True)
+    if shutil.disk_usage(raw).free < ROOM_BYTES:
+        raise stage.disk_full(raw)
+    return _Run(order, raw, folder, progress).execute()
+
+
+def _assert_tools(settings: RunSettings) -> None:
+    if settings.videos:
+        find_agent()
+    for tool, package in (("nginx", "nginx-light"), ("ss", "iproute2")):
+        if shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") is None and shutil.which(tool) is None:
+            raise ToolMissingError(tool, f"install it (Debian, Ubuntu: apt-get install {package})")
+
+
+class _Run:
+    """The state of one run between its phases, so that a failure in any keeps what was there."""
+
+    def __init__(self, order: Order, raw: Path, media_folder: Path, progress: Progress) -> None:
+        self._order = order
+        self._settings = order.settings
+        self._raw = raw
+        self._media = media_folder
+        self._progress = progress
+        self._run_id = order.run_id or f"run-{secrets.token_hex(3)}"
+        self._zero: Zero | None = None
+        self._started_at = ""
+        self._measurement: Measurement | None = None
+        self._assertion: dict[str, Any] = {}
+        self._seen: dict[str, int] = {}
+        self._retransmitted: dict[str, int] = {}
+        self._enforcement: dict[str, Any] | None = None
+        self._load: float | None = None
+        self._end_s = 0.0
+
+    def execute(self) -> Mapping[str, Any]:
+        failure: BaseException | None = None
+        try:
+            self._progress.phase("building the network")
+            with Network.create(self._settings.topology(), self._run_id, say=self._progress.phase) as network:
+                try:
+                    self._perform(Stage(network, self._settings, self._raw))
+                finally:
+                    with contextlib.suppress(OSError):
+                        keep_logs(network.directory, self._order.out / "logs")
+                    self._progress.phase("removing the network")
+        except (TestbedError, KeyboardInterrupt, SystemExit, OSError) as error:
+            failure = error
+        if self._zero is None:
+            assert failure is not None
+            raise self._named(failure)
+        summary = self._write(_reason(failure))
+        if failure is not None:
+            raise self._named(failure)
+        return summary
+
+    def _named(self, failure: BaseException) -> BaseException:
+        if isinstance(failure, OSError):
+            return ExperimentError(f"{failure.filename or self._order.out}: {failure.strerror}")
+        return failure
+
+    def _perform(self, on: Stage) -> None:
+        network, progress = on.network, self._progress
+        progress.phase("starting the switches")
+        network.start_switches()
+        progress.phase("measuring whether the network is the one asked for")
+        self._assertion = network.check().as_dict()
+        progress.phase("starting controller, station and servers")
+        on.start_core(self._media)
+        busy_before, total_before = stage.processor_times()
+        retransmitted_before = on.retransmitted()
+        self._zero = zero = Zero.now()
+        self._started_at = utc_text()
+        self._measurement = measurement = Measurement(on, zero, progress)
+        try:
+            on.start_players()
+            on.start_traffic(zero)
+            measurement.run(self._settings.duration_s)
+        finally:
+            self._end_s = min(measurement.now_s(), self._settings.duration_s)
+            busy, total = stage.processor_times()
+            self._load = (busy - busy_before) / (total - total_before) if total > total_before else None
+            with contextlib.suppress(TestbedError, OSError, ValueError):
+                self._collect(on, retransmitted_before)
+
+    def _collect(self, on: Stage, retransmitted_before: Mapping[str, int]) -> None:
+        """What is asked of the programs at the end, while they still live."""
+        self._seen = on.congestion_control()
+        self._retransmitted = {
+            node: max(0, count - retransmitted_before.get(node, 0))
+            for node, count in on.retransmitted().items()
+        }
+        self._enforcement = on.enforcement()
+        on.stop(*[name for name in on.cast if name.startswith(("player", "download gen", "browsing"))])
+
+    def _write(self, failure: str) -> Mapping[str, Any]:
+        assert self._zero is not None
+        recording = Recording()
+        if self._measurement is not None:
+            recording.lines = self._measurement.recording.lines
+        read_records(self._raw, self._settings.videos, self._zero, recording)
+        described = media.describe(self._media)
+        known = Circumstances(
+            run_id=self._run_id,
+            started_at=self._started_at,
+            end_s=self._end_s,
+            failure=failure,
+            versions=stage.versions(),
+            media={"key": described["key"], "streams": _without_sizes(described["streams"])},
+            self_assertion=self._assertion,
+            congestion_control_seen=self._seen,
+            enforcement=self._enforcement,
+            retransmitted_segments=self._retransmitted,
+            cpu_share=self._load,
+        )
+        self._progress.phase(f"writing {self._order.out}")
+        return write_results(self._order.out, self._settings, recording, known)
+
+
+def _reason(failure: BaseException | None) -> str:
+    if failure is None:
+        return ""
+    if isinstance(failure, KeyboardInterrupt | SystemExit):
+        return "interrupted"
+    return str(failure) or type(failure).__name__
+
+
+def _without_sizes(streams: Any) -> list[dict[str, Any]]:
+    return [{key: value for key, value in one.items() if key != "segment_bytes"} for one in streams]
