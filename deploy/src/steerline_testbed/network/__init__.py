@@ -14,9 +14,11 @@ from steerline_testbed.network.network import Network
 from steerline_testbed.network.plan import Line, Node
 from steerline_testbed.network.process import Process
 from steerline_testbed.network.topology import LineSpec, Topology
+from steerline_testbed.network.verdict import CheckReport
 
 __all__ = [
     "BuildError",
+    "CheckReport",
     "Line",
     "LineCounters",
     "LineDownError",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TestbedError(Exception):
     """Base of every error that the testbed reports without a trace: its text is for the user."""
@@ -30,4 +32,11 @@ class ServiceError(TestbedError):
 
 
 class WrongNetworkError(TestbedError):
-    """The network is not the one asked for: names each line, what was measured and what is allowed."""
+    """The network is not the one asked for: names each line, what was measured and what is allowed.
+
+    `report` has everything that was measured, as in a run's summary.
+    """
+
+    def __init__(self, message: str, report: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.report = report

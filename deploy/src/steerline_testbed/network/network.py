@@ -17,12 +17,14 @@ from typing import Any, Literal, Self
 
 from steerline_testbed.network import hosts, namespaces, registry, services, tools
 from steerline_testbed.network import line as leased_line
+from steerline_testbed.network.check import check
 from steerline_testbed.network.counters import CounterReader, LineCounters
 from steerline_testbed.network.errors import LineDownError, TestbedError
 from steerline_testbed.network.plan import Line, Node, Plan, check_run_id, make_plan
 from steerline_testbed.network.process import Process, Spawner
 from steerline_testbed.network.switches import Switches
 from steerline_testbed.network.topology import Topology
+from steerline_testbed.network.verdict import CheckReport
 
 
 def _say(message: str) -> None:
@@ -45,6 +47,7 @@ class Network:
         self._counters: CounterReader | None = None
         self._certificates: services.Certificates | None = None
         self._closed = False
+        self._controlled = False
         self.switches = Switches(
             plan, directory, lambda argv, log, env: self.spawn("core", argv, log=log, env=env)
         )
@@ -208,6 +211,20 @@ class Network:
         """Start Open vSwitch with both bridges; without rules they pass nothing."""
         self.switches.start()
 
+    def check(self) -> CheckReport:
+        """Measure whether this is the network asked for: line rates, delays, closed paths, congestion
+        control.
+
+        After `start_switches`, before `start_controller`; takes about 2 s. Raises WrongNetworkError that
+        names each line with what was measured and what is allowed; its `report` has everything.
+        """
+        if not self.switches.numbers or self._controlled:
+            raise TestbedError("a network is checked after its switches, and before its controller, start")
+        assert self._counters is not None
+        report = check(self.plan, self.switches, self._counters)
+        report.require()
+        return report
+
     def controller_settings(self, *, hosts: bool = True, **overrides: Any) -> dict[str, Any]:
         """The controller's settings for this network; `overrides` replace keys at the top."""
         return {**services.controller_settings(self.plan, self.directory, hosts), **overrides}
@@ -219,6 +236,7 @@ class Network:
     def start_controller(self, settings: Mapping[str, Any] | None = None) -> Process:
         """Start the controller in `core`, and wait until it listens for switches and for the station."""
         settings = settings or self.controller_settings()
+        self._controlled = True
         process = self._start("steerline-controller", "controller", settings)
         for what, address in settings["listen"].items():
             services.wait_listening(process, self.plan.core.namespace, address, f"controller ({what})")

@@ -31,6 +31,8 @@ class Switches:
         self._spawn = spawn
         self.directory = directory / "ovs"
         self._processes: list[Process] = []
+        self.numbers: dict[str, int] = {}
+        """OpenFlow port numbers by name, known once started."""
 
     @property
     def env(self) -> dict[str, str]:
@@ -135,6 +137,8 @@ class Switches:
             [*argv, "--columns=name,ofport", "list", "interface"], "look at the ports", env=self.env
         )
         numbers = dict(row.split(",", 1) for row in answer.splitlines())
-        wrong = [p for switch in DATAPATH_IDS for p in self.ports(switch) if not numbers.get(p, "").isdigit()]
+        wanted = [port for switch in DATAPATH_IDS for port in self.ports(switch)]
+        wrong = [port for port in wanted if not numbers.get(port, "").isdigit()]
         if wrong:
             raise BuildError(f"the switches could not take their ports {', '.join(wrong)}")
+        self.numbers = {port: int(numbers[port]) for port in wanted}
