@@ -46,9 +46,8 @@ def media_command(options: argparse.Namespace) -> int:
     streams: Any = media.describe(folder)["streams"]
     for stream in streams:
         name = f"{stream['height']}p" if stream["kind"] == "video" else "audio"
-        print(
-            f"{name}: {stream['mean_bps'] / 1e6:.3f} Mbps, standard deviation {stream['deviation_bps'] / 1e3:.0f} kbps"
-        )
+        mean, deviation = stream["mean_bps"] / 1e6, stream["deviation_bps"] / 1e3
+        print(f"{name}: {mean:.3f} Mbps, standard deviation {deviation:.0f} kbps")
     return 0
 
 
@@ -160,8 +159,10 @@ def short_text(summary: Any) -> str:
             f"{percent(buffer['share_at_least_50_s'])} of the time"
         )
     lane, downloads = summary["lines"], summary["downloads"]
-    lines.append(f"rho {ratio(lane['rho'])}, all downloads running {ratio(lane['rho_all_downloads_running'])}, "
-                 f"goodput {ratio(lane['rho_goodput'])}")  # fmt: skip
+    running = ratio(lane["rho_all_downloads_running"])
+    lines.append(
+        f"rho {ratio(lane['rho'])}, all downloads running {running}, goodput {ratio(lane['rho_goodput'])}"
+    )
     if downloads["count"]:
         lines.append(
             f"{downloads['count']} downloads: mean {mbps(downloads['mean_bps'])}, median "

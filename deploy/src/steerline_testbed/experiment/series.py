@@ -206,6 +206,10 @@ def flow_text(value: object) -> str:
     if isinstance(value, str):
         return value
     parts = mapping(value)
+    if parts is not None and "client_address" in parts:
+        name = {6: "tcp", 17: "udp"}.get(int(number(parts.get("protocol"))), str(parts.get("protocol")))
+        ends = [f"{parts.get(f'{end}_address')}:{parts.get(f'{end}_port')}" for end in ("client", "server")]
+        return f"{name} {ends[0]} - {ends[1]}"
     if parts is not None:
         return " ".join(str(part) for part in parts.values())
     return " ".join(str(part) for part in cast("list[object]", value)) if isinstance(value, list) else ""
