@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trustme
+
 from steerline_appstation.application import Ready, serve
 from steerline_appstation.clock import Clock
 from steerline_appstation.settings import Settings

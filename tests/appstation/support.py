@@ -11,12 +11,12 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from steerline_appstation.application import Ready
-from steerline_appstation.clock import Clock
 
 from steerline.flow.v1 import flow_pb2
 from steerline.report.v1 import report_pb2, report_pb2_grpc
 from steerline.steering.v1 import steering_pb2, steering_pb2_grpc
+from steerline_appstation.application import Ready
+from steerline_appstation.clock import Clock
 
 
 class Controller(steering_pb2_grpc.SteeringServiceServicer):
@@ -29,7 +29,7 @@ class Controller(steering_pb2_grpc.SteeringServiceServicer):
         self.enforce = False
         self._server: Any = None
 
-    async def Connect(self, request_iterator: Any, context: Any) -> None:  # noqa: N802
+    async def Connect(self, request_iterator: Any, context: Any) -> None:
         answers: asyncio.Queue[steering_pb2.ConnectResponse] = asyncio.Queue()
         self.streams.append(answers)
 

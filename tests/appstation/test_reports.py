@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
-import grpc
-import grpc.aio
-import pytest
-
-from steerline.flow.v1 import flow_pb2
-from steerline.report.v1 import report_pb2
-from steerline.steering.v1 import steering_pb2
-
-from .support import Controller, RunningStation, report, tuple_
+from .support import Controller, RunningStation, report
 
 
 async def test_crossing_reaches_the_controller(station: RunningStation, controller: Controller) -> None:

@@ -9,7 +9,7 @@ from steerline_appstation.core.policy import (
     OVERHEAD,
     Policy,
 )
-from steerline_contract.wire import MAX_BPS
+from steerline_contract.limits import MAX_BPS
 
 
 def bounds_ms(policy: Policy, target_s: float | None) -> tuple[int, int]:

@@ -121,7 +121,7 @@ class Station:
         ended: list[SessionEnded] = []
         while self._live:
             session_id, entry = next(iter(self._live.items()))
-            if now_s - entry.last_s < timeout_s:
+            if now_s < entry.last_s + timeout_s:
                 break
             ended.append(self._end(session_id, f"no report for {timeout_s:g} s"))
             self._remembered[session_id] = (now_s, entry.peer, entry.session)
