@@ -1,0 +1,100 @@
+"""`steerline-testbed measure`: figures about the controller, on the real network."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from steerline_testbed.measure import crossings, faults, moves
+
+
+def register(subparsers: Any) -> None:
+    """Adds `measure` with its kinds."""
+    parser = subparsers.add_parser(
+        "measure",
+        help="how fast, how lossless, how robust: crossings, moves, cuts, restarts",
+        description="Measures the controller on a network that has asserted itself. Prints JSON.",
+    )
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    _kind(
+        kinds,
+        "crossings",
+        "from the report that crosses the threshold to the barrier reply and to the first packet",
+        lambda o: crossings.measure(o.count, o.flows, o.seed, o.gap, _say),
+        count=1000,
+        flows=50,
+        gap=0.15,
+    )
+    _kind(
+        kinds,
+        "moves",
+        "what a flow loses when it is moved",
+        lambda o: moves.measure(o.count, o.flows, o.seed, o.gap, _say),
+        count=1000,
+        flows=0,
+        gap=0.1,
+    )
+    cut = _kind(
+        kinds,
+        "cuts",
+        "how long flows are without a packet when their line dies",
+        lambda o: faults.cuts(o.how, o.count, o.flows, o.seed, _say),
+        count=10,
+        flows=20,
+        gap=0.0,
+    )
+    cut.add_argument("--how", choices=("carrier", "silent"), default="carrier")
+    restart = _kind(
+        kinds,
+        "restarts",
+        "what flows in progress lose when the controller is killed, and when steering is back",
+        lambda o: faults.restarts(o.count, o.flows, o.seed, o.away, o.mode, _say),
+        count=5,
+        flows=50,
+        gap=0.0,
+    )
+    restart.add_argument("--away", type=float, default=3.0, metavar="S", help="seconds without controller")
+    restart.add_argument("--mode", choices=("reactive", "reactive-with-fallback"), default="reactive")
+
+
+def _kind(
+    kinds: Any, name: str, text: str, work: Callable[[argparse.Namespace], dict[str, Any]], **defaults: float
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = kinds.add_parser(name, help=text, description=text)
+    parser.add_argument("--count", type=int, default=defaults["count"], help="(default: %(default)s)")
+    parser.add_argument(
+        "--flows", type=int, default=defaults["flows"], help="downloads (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    if defaults["gap"]:
+        parser.add_argument(
+            "--gap",
+            type=float,
+            default=defaults["gap"],
+            metavar="S",
+            help="between two (default: %(default)s)",
+        )
+    parser.add_argument("--out", type=Path, help="also write the JSON there")
+
+    def command(options: argparse.Namespace) -> int:
+        if options.count < 1 or options.flows < 0:
+            print("--count allows 1 or more, --flows 0 or more", file=sys.stderr)
+            return 2
+        result = {"measurement": name, **work(options)}
+        text = json.dumps(result, indent=2)
+        print(text)
+        if options.out is not None:
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(text + "\n")
+        return 0
+
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
