@@ -35,11 +35,16 @@ def find_agent() -> Path:
 
 
 def agent_command(
-    program: Path, ca: Path, record: Path, rule: str, overrides: Mapping[str, Any]
+    program: Path, video: int, ca: Path, record: Path, rule: str, seed: int, overrides: Mapping[str, Any]
 ) -> list[str]:
-    """The command of one player. `overrides` become further options: goal=30 is --goal 30."""
-    command = [str(program), "play", MANIFEST_URL, "--station", STATION_URL, "--ca", str(ca)]
-    command += ["--record", str(record), "--rule", rule]
+    """The command of one player, who watches until it is told to end.
+
+    `rule` is on (the stated buffer-based rule) or off; `overrides` become further options: goal=30 is
+    --goal 30.
+    """
+    command = [str(program), "play", MANIFEST_URL, "--station", STATION_URL, "--ca", str(ca), "--quiet"]
+    command += ["--rule", "buffer" if rule == "on" else "off", "--session-prefix", f"video{video}"]
+    command += ["--record", str(record), "--seed", str(seed)]
     for name, value in overrides.items():
         option = f"--{name.replace('_', '-')}"
         command += [option] if value is True else [option, str(value)]

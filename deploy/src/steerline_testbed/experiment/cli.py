@@ -18,6 +18,7 @@ from steerline_testbed.experiment.progress import Picture, Plain, Progress
 from steerline_testbed.experiment.results import finished
 from steerline_testbed.experiment.run import Order, execute
 from steerline_testbed.experiment.settings import STRATEGIES, RunSettings, parse_overrides
+from steerline_testbed.experiment.words import mbps, percent, ratio, seconds
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -171,26 +172,6 @@ def short_text(summary: Any) -> str:
     if not summary["valid"]:
         lines.append("THIS RUN DOES NOT COUNT: " + "; ".join(summary["invalid_because"]))
     return "\n".join(lines)
-
-
-def percent(share: float | None) -> str:
-    """A share for people."""
-    return "–" if share is None else f"{100 * share:.0f} %"
-
-
-def seconds(value: float | None) -> str:
-    """Seconds for people."""
-    return "–" if value is None else f"{value:.1f} s"
-
-
-def ratio(value: float | None) -> str:
-    """A ratio for people."""
-    return "–" if value is None else f"{value:.3f}"
-
-
-def mbps(value: float | None) -> str:
-    """A rate for people."""
-    return "–" if value is None else f"{value / 1e6:.2f} Mbps"
 
 
 @contextmanager

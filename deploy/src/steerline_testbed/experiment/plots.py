@@ -65,35 +65,41 @@ def buffer_figure(summary: Mapping[str, Any], recording: Recording) -> Any:
         )
         if len(videos) == 1:
             _shade(axis, samples, end_s)
-    for bound_s, name in ((LOW_S, "act below"), (HIGH_S, "enough from")):
-        axis.axhline(bound_s, color=look.GRID, lw=1, ls="--")
-        axis.annotate(
-            f"{name} {bound_s:.0f} s", (1.0, bound_s), xycoords=("axes fraction", "data"), fontsize=8,
-            ha="right", va="bottom",
-        )  # fmt: skip
+    thresholds(axis)
     _mark_decisions(axis, recording.decisions)
-    _mark_traffic(axis, summary)
+    mark_traffic(axis, summary)
     axis.set(xlim=(0, end_s), ylim=(-1.5, 62), xlabel="time since the start of the player (s)")
     axis.set_ylabel("buffered playtime (s)")
     axis.set_title(f"Buffered playtime: {title(summary)}")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=6)
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=6)
     return figure
+
+
+def thresholds(axis: Any) -> None:
+    """The two thresholds of the default settings, with their names."""
+    for bound_s, name in ((LOW_S, "act below"), (HIGH_S, "enough from")):
+        axis.axhline(bound_s, color=look.GRID, lw=1, ls="--")
+        where = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom", "fontsize": 8}
+        axis.annotate(f"{name} {bound_s:.0f} s", (1.0, bound_s), **where)
+
+
+def stalls(samples: Sequence[Sample], end_s: float) -> list[tuple[float, float]]:
+    """Begin and end of each stall after the first picture."""
+    began = next((one.time_s for one in samples if one.state == "PLAYING"), end_s)
+    pieces = figures.spans(samples, began, end_s)
+    return _joined([one for one in pieces if one.sample.state == "REBUFFERING"])
 
 
 def _shade(axis: Any, samples: Sequence[Sample], end_s: float) -> None:
     """Stalls as full-height bands, time at a lower quality as a strip at the foot."""
-    pieces = figures.spans(samples, 0.0, end_s)
-    began = next((one.time_s for one in samples if one.state == "PLAYING"), end_s)
-    stalls = [one for one in pieces if one.sample.state == "REBUFFERING" and one.begin_s >= began]
-    for index, (begin_s, until_s) in enumerate(_joined(stalls)):
-        axis.axvspan(
-            begin_s, until_s, color=look.RED, alpha=0.28, lw=0, label="stall" if index == 0 else None
-        )
-    low = [one for one in pieces if 0 < one.sample.height < figures.TOP_HEIGHT]
+    for index, (begin_s, until_s) in enumerate(stalls(samples, end_s)):
+        label = "stall" if index == 0 else None
+        axis.axvspan(begin_s, until_s, color=look.RED, alpha=0.28, lw=0, label=label)
+    low = [one for one in figures.spans(samples, 0.0, end_s) if 0 < one.sample.height < figures.TOP_HEIGHT]
     for index, (begin_s, until_s) in enumerate(_joined(low)):
-        axis.axvspan(
-            begin_s, until_s, ymax=0.035, color=look.ORANGE, lw=0, label="at 360p" if index == 0 else None
-        )
+        label = "at 360p" if index == 0 else None
+        axis.axvspan(begin_s, until_s, ymax=0.035, color=look.ORANGE, lw=0, label=label)
 
 
 def _joined(pieces: Sequence[figures.Span]) -> list[tuple[float, float]]:
@@ -117,13 +123,14 @@ def _mark_decisions(axis: Any, decisions: Sequence[DecisionRow]) -> None:
             )  # fmt: skip
 
 
-def _mark_traffic(axis: Any, summary: Mapping[str, Any]) -> None:
+def mark_traffic(axis: Any, summary: Mapping[str, Any], height: float = 0.03) -> None:
+    """A dotted line where the cross traffic starts."""
     start_s = summary["settings"]["traffic_start_s"]
     if summary["settings"]["flows"]:
         axis.axvline(start_s, color=look.INK, lw=1, ls=":")
         axis.annotate(
             " cross traffic starts",
-            (start_s, 0.03),
+            (start_s, height),
             xycoords=("data", "axes fraction"),
             fontsize=8,
             va="bottom",
@@ -132,28 +139,34 @@ def _mark_traffic(axis: Any, summary: Mapping[str, Any]) -> None:
 
 def lines_figure(summary: Mapping[str, Any], recording: Recording) -> Any:
     """Used bandwidth of each line, stacked, against what all lines could carry."""
+    figure, axis = look.pyplot.subplots(figsize=(9, 4.2), layout="constrained")
+    stack_lines(axis, summary, recording)
+    rho = summary["lines"]["rho"]
+    shown = "" if rho is None else f", ρ = {rho:.2f}"
+    axis.set_xlabel("time since the start of the player (s)")
+    axis.set_ylabel("used bandwidth, download direction (Mbps)")
+    axis.set_title(f"Used bandwidth per line: {title(summary)}{shown}")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=6)
+    return figure
+
+
+def stack_lines(axis: Any, summary: Mapping[str, Any], recording: Recording) -> None:
+    """The lines' rates in bins of 2 s, one on the other, with the capacity of all."""
     capacity: Mapping[str, int] = summary["lines"]["capacity_bps"]
     end_s = summary["duration_s"]
     edges = [BIN_S * step for step in range(int(end_s / BIN_S) + 1)]
-    figure, axis = look.pyplot.subplots(figsize=(9, 4.2), layout="constrained")
-    stacks: list[list[float]] = []
-    for name in capacity:
-        points = [(one.time_s, one.down_bytes) for one in recording.lines if one.line == name]
-        stacks.append(rates_mbps(points, edges))
+    stacks = [
+        rates_mbps([(one.time_s, one.down_bytes) for one in recording.lines if one.line == name], edges)
+        for name in capacity
+    ]
     if len(edges) > 1 and stacks:
         middles = [edge + BIN_S / 2 for edge in edges[:-1]]
         colours = [look.LINE_COLOURS[index % len(look.LINE_COLOURS)] for index in range(len(stacks))]
         axis.stackplot(middles, stacks, labels=list(capacity), colors=colours, alpha=0.85, lw=0)
     total = sum(capacity.values()) / 1e6
     axis.axhline(total, color=look.INK, lw=1.2, ls="--", label=f"capacity, {total:g} Mbps")
-    _mark_traffic(axis, summary)
-    rho = summary["lines"]["rho"]
-    shown = "" if rho is None else f", ρ = {rho:.2f}"
-    axis.set(xlim=(0, end_s), ylim=(0, total * 1.12), xlabel="time since the start of the player (s)")
-    axis.set_ylabel("used bandwidth, download direction (Mbps)")
-    axis.set_title(f"Used bandwidth per line: {title(summary)}{shown}")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=6)
-    return figure
+    mark_traffic(axis, summary, height=0.93)
+    axis.set(xlim=(0, end_s), ylim=(0, total * 1.12))
 
 
 def rates_mbps(points: Sequence[tuple[float, int]], edges: Sequence[float]) -> list[float]:

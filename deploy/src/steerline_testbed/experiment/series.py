@@ -156,7 +156,7 @@ def read_player(rows: Iterable[Mapping[str, object]], video: int, zero: Zero) ->
                 buffer_s=number(row.get("buffer_s")),
                 height=int(number(row.get("height"))),
                 bitrate_kbps=number(row.get("bitrate_kbps")),
-                played_s=number(row.get("played_s"), -1.0),
+                played_s=number(row.get("position_s"), -1.0),
                 stall_count=int(number(row.get("stall_count"))),
                 stall_s=number(row.get("stall_s")),
                 received_bytes=received,

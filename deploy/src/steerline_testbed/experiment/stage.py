@@ -77,9 +77,11 @@ class Stage:
         for video, node in enumerate(self.settings.viewers, start=1):
             command = agent_command(
                 program,
+                video=video,
                 ca=Path(self.network.certificates.ca),
                 record=(self.raw / f"player{video}.jsonl").resolve(),
                 rule=self.settings.rule,
+                seed=self.settings.seed,
                 overrides=self.settings.overrides_of("agent"),
             )
             self.cast[f"player {video}"] = self.network.spawn(node, command, log=f"player{video}.log")

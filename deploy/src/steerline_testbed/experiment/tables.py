@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from steerline_testbed.experiment.atomic import replace_file
-from steerline_testbed.experiment.series import TABLES, Recording, Row
+from steerline_testbed.experiment.series import (
+    TABLES,
+    DecisionRow,
+    DownloadSample,
+    LineSample,
+    Recording,
+    Row,
+    Sample,
+)
 
 # pyarrow ships no types.
 _arrow: Any = importlib.import_module("pyarrow")
@@ -50,3 +58,17 @@ def write_tables(recording: Recording, folder: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
         replace_file(folder / f"{name}.csv", text.getvalue().encode())
+
+
+def read_tables(folder: Path) -> Recording:
+    """What `write_tables` wrote, but for what only the raw records hold (pages, lives of downloads)."""
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        return _parquet.read_table(folder / f"{name}.parquet").to_pylist()
+
+    return Recording(
+        samples=[Sample(**row) for row in rows("players")],
+        lines=[LineSample(**row) for row in rows("lines")],
+        downloads=[DownloadSample(**row) for row in rows("downloads")],
+        decisions=[DecisionRow(**row) for row in rows("decisions")],
+    )
