@@ -7,6 +7,7 @@ import os
 import sys
 
 from steerline_testbed.experiment import cli as experiment_cli
+from steerline_testbed.measure import cli as measure_cli
 from steerline_testbed.network import cli as network_cli
 from steerline_testbed.network.errors import TestbedError
 
@@ -34,6 +35,7 @@ def main() -> None:
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     network_cli.register(subparsers)
     experiment_cli.register(subparsers)
+    measure_cli.register(subparsers)
     options = parser.parse_args()
     try:
         status = options.command(options)

@@ -66,9 +66,7 @@ def _kind(
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = kinds.add_parser(name, help=text, description=text)
     parser.add_argument("--count", type=int, default=defaults["count"], help="(default: %(default)s)")
-    parser.add_argument(
-        "--flows", type=int, default=defaults["flows"], help="downloads (default: %(default)s)"
-    )
+    parser.add_argument("--flows", type=int, default=defaults["flows"], help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     if defaults["gap"]:
         parser.add_argument(
@@ -76,7 +74,7 @@ def _kind(
             type=float,
             default=defaults["gap"],
             metavar="S",
-            help="between two (default: %(default)s)",
+            help="(default: %(default)s)",
         )
     parser.add_argument("--out", type=Path, help="also write the JSON there")
 

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,7 +75,7 @@ def longest_gap_s(arrivals: Mapping[int, Sequence[Arrival]], begin_ns: int, end_
     for came in arrivals.values():
         times = [a.at_ns for a in came if begin_ns - 50_000_000 <= a.at_ns <= end_ns]
         times = [max(times[0], begin_ns), *times[1:], end_ns] if times else [begin_ns, end_ns]
-        gap = max((b - a) / 1e9 for a, b in zip(times, times[1:], strict=False))
+        gap = max((b - a) / 1e9 for a, b in pairwise(times))
         longest = gap if longest is None else max(longest, gap)
     return longest
 
@@ -92,7 +93,7 @@ def last_sample(record: Path) -> dict[str, Any]:
 
 
 def restarts(count: int, flows: int, seed: int, away_s: float, mode: str, say: Say) -> dict[str, Any]:
-    """Kills the controller (SIGKILL) and starts it again, `count` times, under numbered flows and downloads."""
+    """Kills the controller (SIGKILL) and starts it again, `count` times, under numbered flows."""
     with open_lab(_settings(flows, seed, 1, mode), say) as lab:
         ports = [FIRST_PORT + i for i in range(10)]
         lab.pace(rate=RATE, size=SIZE, until_s=24 * 3600)

@@ -116,21 +116,23 @@ def open_lab(settings: RunSettings, say: Say, players: bool = False) -> Generato
     say("looking for the video")
     folder = media.ensure(Recipe(), progress=lambda what, done: say(f"{what}: {done:4.0%}"))
     run_id = f"measure-{secrets.token_hex(3)}"
-    with tempfile.TemporaryDirectory(prefix="steerline-measure-") as raw:
-        with Network.create(settings.topology(), run_id, say=say) as network:
-            network.start_switches()
-            say("measuring whether the network is the one asked for")
-            network.check()
-            stage = Stage(network, settings, Path(raw))
-            stage.start_core(folder)
-            lab = Lab(network, stage, say)
-            if players:
-                stage.start_players()
-            if settings.flows:
-                say(f"starting {settings.flows} downloads")
-                stage.start_traffic(Zero.now())
-                time.sleep(settings.traffic_start_s + settings.flows * settings.traffic_interval_s + 3)
-            yield lab
+    with (
+        tempfile.TemporaryDirectory(prefix="steerline-measure-") as raw,
+        Network.create(settings.topology(), run_id, say=say) as network,
+    ):
+        network.start_switches()
+        say("measuring whether the network is the one asked for")
+        network.check()
+        stage = Stage(network, settings, Path(raw))
+        stage.start_core(folder)
+        lab = Lab(network, stage, say)
+        if players:
+            stage.start_players()
+        if settings.flows:
+            say(f"starting {settings.flows} downloads")
+            stage.start_traffic(Zero.now())
+            time.sleep(settings.traffic_start_s + settings.flows * settings.traffic_interval_s + 3)
+        yield lab
 
 
 def percentile(values: Sequence[float], share: float) -> float:
