@@ -143,13 +143,12 @@ class Desk:
         if listing is None:
             listing = self.listings[session_id] = Listing(peer, time_s, time_s, report)
             self._log.info("session-opened", session=session_id, peer=str(peer), player=report.player_name)
+        sampled_s = time_s if assessment is not None else listing.time_of(report, time_s)
         listing.last_seen_s = time_s
         listing.report_count += 1
-        sampled_s = time_s
-        if assessment is None:
-            sampled_s = min(time_s, report.timestamp_ms / 1000)
-        else:
+        if assessment is not None:
             listing.report = report
+            listing.reported_s = time_s
             listing.assessment = assessment
             listing.target_s = self._station.target_s(session_id) or listing.target_s
         for writer in self._writers:

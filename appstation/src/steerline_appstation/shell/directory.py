@@ -18,12 +18,20 @@ class Listing:
     first_seen_s: float
     last_seen_s: float
     report: PlaybackReport
+    # When `report` came, if it was a live one.
+    reported_s: float | None = None
     report_count: int = 0
     assessment: Assessment | None = None
     target_s: float | None = None
     assessed_sent_s: float = 0.0
     ended_reason: str = ""
     live: bool = True
+
+    def time_of(self, late: PlaybackReport, now_s: float) -> float:
+        """When a replayed report was made, by the station's clock: agents' clocks are often wrong."""
+        if self.reported_s is None:
+            return min(now_s, late.timestamp_ms / 1000)
+        return min(now_s, self.reported_s + (late.timestamp_ms - self.report.timestamp_ms) / 1000)
 
     def record(self) -> SessionRecord:
         """As it is now. Built only where somebody asks."""

@@ -53,7 +53,7 @@ class SessionRecord(Record):
     first_seen_s: float = Field(description="When its first report came, seconds since the epoch.")
     last_seen_s: float = Field(description="When its last report came, seconds since the epoch.")
     report_count: int = Field(description="Reports that counted, replayed ones included.")
-    player_state: str = Field(description="The player's state (CMCD sta); empty before a live report.")
+    player_state: str = Field(description="The player's state (CMCD sta).")
     buffer_length_ms: int = Field(description="Media ahead of the playhead (CMCD bl), ms.")
     critical: bool = Field(description="Below low was seen and high not yet again.")
     time_to_empty_ms: int | None = Field(None, description="Absent while the buffer does not fall.")
