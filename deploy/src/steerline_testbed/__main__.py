@@ -18,9 +18,10 @@ examples (as root: the testbed makes network namespaces)
   steerline-testbed up lab --detach; steerline-testbed down lab
   steerline-testbed run --strategy buffer-threshold --flows 20 --duration 420 --out results/one
 
-A network is two OpenFlow switches (A for the customers, B for the servers) joined by leased lines, each host and each
-line in a network namespace that carries the run's id. Leaving a run removes exactly what it made; what a killed run
-left is removed by the next start. Its settings, logs and sockets are in /run/steerline/RUN while it lives.
+A network is two OpenFlow switches (A for the customers, B for the servers) joined by leased lines, each host
+and each line in a network namespace that carries the run's id. Leaving a run removes exactly what it made;
+what a killed run left is removed by the next start. Settings, logs and sockets of a live run are in
+/run/steerline/RUN.
 """
 
 

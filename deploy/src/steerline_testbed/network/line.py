@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steerline_testbed.network import namespaces
+from steerline_testbed.network.errors import TestbedError
 from steerline_testbed.network.plan import Line
 from steerline_testbed.network.tools import ip_batch, nft, no_offloads, tc_batch
 from steerline_testbed.network.topology import FRAME_BYTES, LineSpec
@@ -108,6 +109,8 @@ def _hop(source: str, target: str, loss: float) -> str:
 
 def cut(line: Line, how: str) -> None:
     """Cut the line: "carrier" lets both switches see their port go down, "silent" lets nothing through."""
+    if how not in ("carrier", "silent"):
+        raise TestbedError(f"how a line is cut is {how!r}; allowed: carrier, silent")
     if how == "carrier":
         ends = [f"link set dev {end} down" for end in (NEAR_A, NEAR_B)]
         ip_batch(line.namespace, ends, f"cut {line.name}")

@@ -111,6 +111,11 @@ class Plan:
         """Every namespace of the run."""
         return (*(node.namespace for node in self.nodes.values()), *(line.namespace for line in self.lines))
 
+    def line(self, name: str) -> Line:
+        """The line of that name; TestbedError names the lines there are."""
+        self.topology.line(name)
+        return next(line for line in self.lines if line.name == name)
+
     def edge_ports(self, side: Side) -> list[str]:
         """Edge ports of one switch."""
         return [node.port for node in self.edge if node.side == side]

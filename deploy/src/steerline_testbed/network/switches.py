@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from steerline_testbed.network import buffers
 from steerline_testbed.network.errors import BuildError
 from steerline_testbed.network.plan import Plan
 from steerline_testbed.network.process import Process
@@ -80,6 +81,12 @@ class Switches:
             daemon.require_running()
             raise BuildError(f"{error}; the switch daemon's log ends:\n{daemon.tail()}") from None
         self._require_ports()
+        buffers.widen(daemon.pid)
+
+    @property
+    def daemon(self) -> Process:
+        """The switch daemon."""
+        return self._processes[-1]
 
     def ofctl(self, command: str, switch: str, *arguments: str, stdin: str | None = None) -> str:
         """An ovs-ofctl command on one of the two switches, in OpenFlow 1.3; its output."""

@@ -170,7 +170,8 @@ def _problems(topology: Topology, measured: Measurements) -> Iterator[str]:
         if account.loss > SWITCH_LOSS_ALLOWED:
             yield (
                 f"switches, {direction}: lost {account.loss:.2%} of {account.sent + account.left} packets "
-                f"between their ports (allowed: {SWITCH_LOSS_ALLOWED:.1%}); this machine is too busy for this network"
+                f"between their ports (allowed: {SWITCH_LOSS_ALLOWED:.1%}); "
+                "this machine is too busy for this network"
             )
     for host, seen in measured.congestion_control.items():
         if set(seen) != {topology.congestion_control}:
