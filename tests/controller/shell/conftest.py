@@ -44,7 +44,15 @@ class Controller:
         self._net = net
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*net.inside, sys.executable, "-m", "steerline_controller", "run", "--settings", str(settings)],
+                [
+                    *net.inside,
+                    sys.executable,
+                    "-m",
+                    "steerline_controller",
+                    "run",
+                    "--settings",
+                    str(settings),
+                ],
                 stdout=log,
                 stderr=log,
             )

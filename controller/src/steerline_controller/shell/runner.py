@@ -373,6 +373,12 @@ class Runner:
         flow = packets.flow_of(frame, plan.side)
         if flow is None:
             return
+        # The first packet to a neighbour can come before the rules that its ARP answer led to.
+        neighbour = switch.learnt.get(packet.data[:6])
+        if neighbour is not None:
+            if len(packet.data) == packet.total_length:
+                switch.packet_out(packet.in_port, neighbour, packet.data)
+            return
         self._arrived_at = plan.side
         placed = self._placed[plan.site].get(flow)
         if placed is None or plan.side not in placed.sides or now - placed.at_s > SETTLED_S:

@@ -194,6 +194,8 @@ class SwitchConnection(controller.Datapath):
             version, kind, length, xid = struct.unpack_from("!BBHI", buffer, at)
             if length < 8:
                 raise ValueError(f"a message of {length} bytes")
+            if self.state == HANDSHAKE_DISPATCHER and kind not in (wire.HELLO, wire.ERROR):
+                raise ValueError(f"message type {kind} before hello")
             if end - at < length:
                 break
             message = bytes(buffer[at : at + length])
@@ -212,8 +214,6 @@ class SwitchConnection(controller.Datapath):
                 self.refused(refusal)
                 self.set_state(DEAD_DISPATCHER)
                 return
-        elif self.state == HANDSHAKE_DISPATCHER and kind != wire.ERROR:
-            raise ValueError(f"message type {kind} before hello")
         if self.state != HANDSHAKE_DISPATCHER and version != wire.VERSION:
             raise ValueError(f"version {version:#x} after 0x4 was agreed")
         parsed = parse_message(self, version, kind, length, xid, message)
