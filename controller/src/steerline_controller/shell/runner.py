@@ -404,9 +404,8 @@ class Runner:
                 if not enforcing.waiting:
                     self._enforcing.remove(enforcing)
                     done = Enforced(enforcing.session_id, enforcing.received_ns, item.at_ns, enforcing.moved)
-                    self._publisher.tell(
-                        enforcing.stream, ConnectResponse(enforced=words.enforced_message(done))
-                    )
+                    # To all: whoever measures the controller listens beside the station.
+                    self._publisher.tell_all(ConnectResponse(enforced=words.enforced_message(done)))
                 return
 
     def _multipart(self, switch: Switch, message: bytes, now: float) -> None:
