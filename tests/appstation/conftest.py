@@ -60,8 +60,9 @@ async def start_station(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable
     for station in running:
         station.stop.set()
     for station in running:
-        async with asyncio.timeout(10):
-            await station.task
+        if not station.task.done():  # A test that lets it fail looks at that itself.
+            async with asyncio.timeout(10):
+                await station.task
 
 
 @pytest.fixture

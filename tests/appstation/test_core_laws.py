@@ -14,7 +14,7 @@ from steerline_appstation.core.buffer import Trend
 from steerline_appstation.core.policy import Policy
 from steerline_appstation.core.session import WANTS_MEDIA, Session
 from steerline_appstation.core.station import Accepted, History, Rejected, Station
-from steerline_contract import wire
+from steerline_contract import limits, wire
 from steerline_contract.flows import FiveTuple, IPAddress, parse_address
 from steerline_contract.playback import PlaybackReport, PlayerState, ReportCause
 
@@ -39,14 +39,14 @@ reports = st.builds(
     timestamp_ms=st.integers(0, 30_000),
     cause=st.sampled_from(ReportCause),
     player_state=st.sampled_from(PlayerState),
-    buffer_length_ms=st.one_of(st.integers(0, 60_000), st.integers(0, wire.DAY_MS)),
-    encoded_bitrate_kbps=st.integers(0, wire.MAX_KBPS),
-    top_bitrate_kbps=st.integers(0, wire.MAX_KBPS),
-    target_buffer_ms=st.one_of(st.just(0), st.integers(0, wire.DAY_MS)),
-    measured_throughput_kbps=st.integers(0, wire.MAX_KBPS),
+    buffer_length_ms=st.one_of(st.integers(0, 60_000), st.integers(0, limits.DAY_MS)),
+    encoded_bitrate_kbps=st.integers(0, limits.MAX_KBPS),
+    top_bitrate_kbps=st.integers(0, limits.MAX_KBPS),
+    target_buffer_ms=st.one_of(st.just(0), st.integers(0, limits.DAY_MS)),
+    measured_throughput_kbps=st.integers(0, limits.MAX_KBPS),
     starved=st.booleans(),
-    playback_rate=st.floats(0, wire.MAX_PLAYBACK_RATE),
-    remaining_media_ms=st.none() | st.integers(0, 365 * wire.DAY_MS),
+    playback_rate=st.floats(0, limits.MAX_PLAYBACK_RATE),
+    remaining_media_ms=st.none() | st.integers(0, 365 * limits.DAY_MS),
     flows=flows,
 )
 levels = st.lists(st.tuples(st.integers(0, 60_000), st.sampled_from(PlayerState)), min_size=1, max_size=60)

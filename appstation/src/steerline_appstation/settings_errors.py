@@ -57,7 +57,7 @@ def _allowed(schema: dict[str, Any], loc: tuple[int | str, ...]) -> str:
         return ", ".join(str(choice) for choice in node["enum"])
     if "minimum" in node and "maximum" in node:
         whole = "a whole number, " if node.get("type") == "integer" else ""
-        return f"{whole}{node['minimum']:g} to {node['maximum']:g}"
+        return f"{whole}{node['minimum']:.10g} to {node['maximum']:.10g}"
     if "properties" in node:
         return f"a table with {', '.join(node['properties'])}"
     return _TYPES.get(str(node.get("type")), "") + (", not empty" if node.get("minLength") else "")

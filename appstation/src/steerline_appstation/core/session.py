@@ -12,6 +12,7 @@ from steerline_appstation.core.addresses import Attributed
 from steerline_appstation.core.assess import bounds_ms, need_bps, play_bps
 from steerline_appstation.core.buffer import SPARE_THROUGHPUT, LearntTarget, Trend
 from steerline_appstation.core.policy import Policy
+from steerline_contract.limits import DAY_MS
 from steerline_contract.playback import PlaybackReport, PlayerState
 from steerline_contract.steering import Assessment
 
@@ -20,8 +21,6 @@ from steerline_contract.steering import Assessment
 WANTS_MEDIA: Final = frozenset({PlayerState.PLAYING, PlayerState.REBUFFERING, PlayerState.STARTING})
 # States that show that the session has played.
 HAS_PLAYED: Final = frozenset({PlayerState.PLAYING, PlayerState.REBUFFERING})
-
-MAX_TIME_TO_EMPTY_MS: Final = 86_400_000
 
 
 class Session:
@@ -99,7 +98,7 @@ class Session:
         if report.player_state is PlayerState.REBUFFERING:
             return 0  # It is empty as far as the viewer can see, whatever trickles in.
         empty_s = self._trend.time_to_empty_s(report.buffer_length_ms / 1000)
-        return None if empty_s is None else min(MAX_TIME_TO_EMPTY_MS, round(empty_s * 1000))
+        return None if empty_s is None else min(DAY_MS, round(empty_s * 1000))
 
     def _reason(
         self, report: PlaybackReport, low_ms: int, high_ms: int, wants: bool, more: bool, left_out: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import FastAPI, HTTPException, Path, Query
+from fastapi import Depends, FastAPI, HTTPException, Path, Query
 from fastapi.responses import JSONResponse
 from starlette.requests import Request
 
@@ -28,7 +28,7 @@ Since = Annotated[
     float, Query(ge=0, le=4_102_444_800, description="Only from then on, seconds since the epoch.")
 ]
 SessionId = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,64}$", description="A session's id.")]
-Name = Annotated[str, Path(min_length=1, max_length=64)]
+Name = Annotated[str, Path(min_length=1, max_length=64, description="As the controller names it.")]
 
 _NOT_FOUND: Final[dict[int | str, dict[str, Any]]] = {
     404: {"model": Detail, "description": "There is none of that name."}
@@ -38,6 +38,16 @@ _NO_HISTORY: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
+def _only_known_parameters(request: Request) -> None:
+    """A misspelt filter must not pass for none."""
+    route = request.scope["route"]
+    known = [str(p.alias) for p in route.dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            allowed = ", ".join(known) or "none"
+            raise HTTPException(422, f"query parameter {name!r} is not known here; allowed: {allowed}")
+
+
 def create_api(view: View) -> FastAPI:
     """The application over what `view` sees."""
     api = FastAPI(
@@ -45,6 +55,7 @@ def create_api(view: View) -> FastAPI:
         version="1",
         description="Sessions that agents report, what the station thinks of them, and what the controller "
         "decided. Live values come from memory; history comes from the store and may be away (503).",
+        dependencies=[Depends(_only_known_parameters)],
     )
 
     @api.exception_handler(StoreUnavailableError)

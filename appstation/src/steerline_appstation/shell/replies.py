@@ -5,6 +5,7 @@ from __future__ import annotations
 from steerline.report.v1 import report_pb2
 from steerline_appstation.core.station import Rejected
 from steerline_contract import wire
+from steerline_contract.limits import MAX_SESSION_ID_LENGTH
 from steerline_contract.steering import Assessment, Decision, NetworkAdvice
 
 MAX_MESSAGE_LENGTH = 500
@@ -23,7 +24,7 @@ def rejection(rejected: Rejected, session_id: str, sequence_number: int) -> repo
     """The report does not count, and why."""
     return report_pb2.ReportResponse(
         rejection=report_pb2.Rejection(
-            session_id=session_id[: wire.MAX_SESSION_ID_LENGTH],
+            session_id=session_id[:MAX_SESSION_ID_LENGTH],
             sequence_number=sequence_number,
             reason=report_pb2.RejectionReason.ValueType(rejected.reason.value),
             field=rejected.field,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,5 +33,7 @@ class JsonLines:
                 while text:
                     text = text[file.write(text) :]
             except OSError:
-                file.truncate(before)  # A full disk shall not leave half a line; it is written again.
+                # A full disk shall not leave half a line; it is written again.
+                with contextlib.suppress(OSError):
+                    file.truncate(before)
                 raise

@@ -18,15 +18,15 @@ R = TypeVar("R", Sample, DecisionRecord, LineRecord, LatencyRecord)
 
 
 class MemoryStore:
-    """Keeps everything in lists. For tests, and for looking at the core without Redis."""
+    """Keeps everything in dictionaries. For tests, and for looking at the core without Redis."""
 
     def __init__(self, retention_s: float) -> None:
         self._retention_s = retention_s
         self._sessions: dict[str, SessionRecord] = {}
-        self._samples: list[Sample] = []
-        self._decisions: list[DecisionRecord] = []
-        self._lines: list[LineRecord] = []
-        self._latencies: list[LatencyRecord] = []
+        self._samples: dict[str, Sample] = {}
+        self._decisions: dict[str, DecisionRecord] = {}
+        self._lines: dict[str, LineRecord] = {}
+        self._latencies: dict[str, LatencyRecord] = {}
 
     async def write(self, records: Sequence[AnyRecord], now_s: float) -> None:
         """See `Sink.write`."""
@@ -77,17 +77,20 @@ class MemoryStore:
 
     def _retain(self, cutoff_s: float) -> None:
         self._sessions = {k: s for k, s in self._sessions.items() if s.last_seen_s >= cutoff_s}
-        self._samples = [r for r in self._samples if r.time_s >= cutoff_s]
-        self._decisions = [r for r in self._decisions if r.time_s >= cutoff_s]
-        self._lines = [r for r in self._lines if r.time_s >= cutoff_s]
-        self._latencies = [r for r in self._latencies if r.time_s >= cutoff_s]
+        self._samples = _since(self._samples, cutoff_s)
+        self._decisions = _since(self._decisions, cutoff_s)
+        self._lines = _since(self._lines, cutoff_s)
+        self._latencies = _since(self._latencies, cutoff_s)
 
 
-def _add(records: list[R], record: R) -> None:
-    if record not in records:
-        records.append(record)
+def _add(records: dict[str, R], record: R) -> None:
+    records[record.model_dump_json()] = record
 
 
-def _newest(records: list[R], since_s: float, limit: int, wanted: Callable[[R], bool]) -> list[R]:
-    found = sorted((r for r in records if r.time_s >= since_s and wanted(r)), key=lambda r: r.time_s)
+def _since(records: dict[str, R], cutoff_s: float) -> dict[str, R]:
+    return {text: r for text, r in records.items() if r.time_s >= cutoff_s}
+
+
+def _newest(records: dict[str, R], since_s: float, limit: int, wanted: Callable[[R], bool]) -> list[R]:
+    found = sorted((r for r in records.values() if r.time_s >= since_s and wanted(r)), key=lambda r: r.time_s)
     return found[-limit:]
