@@ -116,3 +116,14 @@ def keep(strategy: str, session_id: str, view: SiteView, now: float, reason: str
 def release(strategy: str, session_id: str, view: SiteView, now: float, reason: str, line: str) -> Decision:
     """The decision that a line is protected no longer."""
     return Decision(DecisionKind.RELEASE, now, view.name, reason, strategy, session_id, None, line, line)
+
+
+def gather(
+    strategy: str, session: SessionState, line: str, view: SiteView, now: float, why: str
+) -> list[Answer]:
+    """Every flow of a session to one line."""
+    return [
+        steer(strategy, state, line, now, f"{why} ({session.resolution.name.lower()})", session.session_id)
+        for state in view.flows_of(session.session_id)
+        if state.line != line or state.role != "steered"
+    ]

@@ -1,4 +1,4 @@
-"""buffer-threshold: the source's application-aware path selection (J 4.3, experiment vi).
+"""buffer-threshold: application-aware path selection (Jarschel 2014, section 4.3, experiment vi).
 
 A session below `low` seconds of buffered playtime gets the line where it gets most once best-effort
 traffic yields; from `high` on that line takes other traffic again, as much as leaves the session
@@ -14,15 +14,12 @@ from collections.abc import Mapping
 from steerline_contract.flows import FiveTuple
 from steerline_contract.steering import NetworkAdvice
 from steerline_controller.core.config import USABLE, StrategySettings
-from steerline_controller.core.state import FlowState, LineView, SessionState, SiteView
-from steerline_controller.core.strategies.base import Answer, Placement, keep, release, steer
+from steerline_controller.core.state import LineView, SessionState, SiteView
+from steerline_controller.core.strategies.base import Answer, Placement, gather, keep, release
+from steerline_controller.core.strategies.guards import Guards
 from steerline_controller.core.strategies.round_robin import Rotation
-from steerline_controller.core.strategies.sharing import competitors, free_bps, required_bps, room
-
-# More flows than any line carries: no limit.
-UNLIMITED = 1_000_000
-# A flow younger than this may be a short one: levelling leaves it alone.
-SETTLED_S = 2.0
+from steerline_controller.core.strategies.sharing import competitors, free_bps, required_bps
+from steerline_controller.core.strategies.yielding import Yielding
 
 
 class BufferThreshold:
@@ -33,7 +30,8 @@ class BufferThreshold:
     def __init__(self, settings: StrategySettings) -> None:
         self._settings = settings
         self._rotation = Rotation()
-        self._guards: dict[str, str] = {}
+        self._guards = Guards()
+        self._yielding = Yielding(self.name, settings, self._guards)
 
     # ------------------------------------------------------------ questions
 
@@ -42,7 +40,7 @@ class BufferThreshold:
         guarded = self._guards.get(session_id)
         if guarded is not None and view.lines[guarded].alive:
             return Placement(guarded, f"joins session {session_id} on its line", session_id)
-        open_lines = [line for line in view.usable_lines() if self._has_room(line, view, now)]
+        open_lines = [line for line in view.usable_lines() if self._guards.has_room(line, view, now)]
         if self._settings.best_effort == "single":
             first = next(iter(open_lines or view.usable_lines()), None)
             return Placement(first.name, "first open line", session_id) if first else None
@@ -62,7 +60,7 @@ class BufferThreshold:
             return []
         if not view.lines[guarded].usable:
             return self._serve(session, view, now)
-        return self._gather(session, guarded, view, now, "stays on its line while it fills")
+        return gather(self.name, session, guarded, view, now, "stays on its line while it fills")
 
     def observe(self, view: SiteView, now: float) -> list[Answer]:
         """Evicts what damping held back, lets lines fill again, and levels the rest."""
@@ -71,14 +69,14 @@ class BufferThreshold:
             session = view.sessions.get(session_id)
             if session is None:
                 answers += self.ended(session_id, "it is gone", view, now)
-        for session in self._protected_by_urgency(view):
-            line = self._guards[session.session_id]
-            if not view.lines[line].usable and not session.pinned_line:
+        for session in self._guards.by_urgency(view):
+            if not view.lines[self._guards[session.session_id]].usable:
                 answers += self._serve(session, view, now)
-            else:
-                answers += self._evict(view.lines[line], view, now)
+        for name in dict.fromkeys(self._guards.values()):
+            if view.lines[name].usable:
+                answers += self._yielding.evict(view.lines[name], view, now)
         if not answers:
-            answers += self._consolidate(view, now) or self._level(view, now)
+            answers += self._yielding.consolidate(view, now) or self._yielding.level(view, now)
         return answers
 
     def ended(self, session_id: str, reason: str, view: SiteView, now: float) -> list[Answer]:
@@ -95,7 +93,7 @@ class BufferThreshold:
     def weights(self, view: SiteView, now: float) -> Mapping[str, int]:
         """Lines that take best-effort traffic now; all usable ones when none does."""
         usable = view.usable_lines()
-        taking = [line for line in usable if self._limit(line, view) > 0] or usable
+        taking = [line for line in usable if self._guards.limit(line, view) > 0] or usable
         if self._settings.best_effort == "single":
             taking = taking[:1]
         return {line.name: line.link.capacity_bps for line in taking}
@@ -108,8 +106,8 @@ class BufferThreshold:
             return self._refuse(session, view, now)
         line, why = chosen
         self._guards[session.session_id] = line.name
-        answers = self._gather(session, line.name, view, now, why)
-        answers += self._evict(line, view, now)
+        answers = gather(self.name, session, line.name, view, now, why)
+        answers += self._yielding.evict(line, view, now)
         if not answers:
             if not view.flows_of(session.session_id):
                 why = "none of its flows is known on the lines yet"
@@ -125,7 +123,9 @@ class BufferThreshold:
         need = required_bps(session)
         rate = float(session.assessment.play_bps)
         usable = view.usable_lines()
-        others = {line.name: self._sessions_on(line.name, view, but=session.session_id) for line in usable}
+        others = {
+            line.name: self._guards.sessions_on(line.name, view, but=session.session_id) for line in usable
+        }
         needs = {name: [required_bps(s) for s in sessions] for name, sessions in others.items()}
         rates = {name: [float(s.assessment.play_bps) for s in sessions] for name, sessions in others.items()}
         seconds = session.assessment.buffer_length_ms / 1000
@@ -168,13 +168,13 @@ class BufferThreshold:
         """Nothing carries it: it keeps what it has, and hears what it can have."""
         lines = view.usable_lines()
         best = max(
-            (free_bps(line, [float(s.assessment.play_bps) for s in self._sessions_on(line.name, view)])
+            (free_bps(line, [float(s.assessment.play_bps) for s in self._guards.sessions_on(line.name, view)])
              for line in lines),
             default=0.0,
         )  # fmt: skip
         share = max(
             (
-                line.link.capacity_bps * USABLE / (1 + len(self._sessions_on(line.name, view)))
+                line.link.capacity_bps * USABLE / (1 + len(self._guards.sessions_on(line.name, view)))
                 for line in lines
             ),
             default=0.0,
@@ -185,170 +185,3 @@ class BufferThreshold:
             keep(self.name, session.session_id, view, now, reason),
             NetworkAdvice(session.session_id, sustainable, reason),
         ]
-
-    def _gather(self, session: SessionState, line: str, view: SiteView, now: float, why: str) -> list[Answer]:
-        """Every flow of the session to one line."""
-        return [
-            steer(
-                self.name, state, line, now, f"{why} ({session.resolution.name.lower()})", session.session_id
-            )
-            for state in view.flows_of(session.session_id)
-            if state.line != line or state.role != "steered"
-        ]
-
-    # ------------------------------------------------------------ best effort around it
-
-    def _sessions_on(self, line: str, view: SiteView, but: str = "") -> list[SessionState]:
-        """Sessions protected on a line."""
-        return [
-            view.sessions[session_id]
-            for session_id, guarded in self._guards.items()
-            if guarded == line and session_id != but and session_id in view.sessions
-        ]
-
-    def _protected_by_urgency(self, view: SiteView) -> list[SessionState]:
-        sessions = [view.sessions[s] for s in self._guards if s in view.sessions]
-        return sorted(sessions, key=urgency)
-
-    def _best_effort_on(self, line: str, view: SiteView, now: float) -> list[FlowState]:
-        """The flows that compete with the sessions protected on a line (all, where none is)."""
-        own = frozenset(s.session_id for s in self._sessions_on(line, view))
-        return competitors(view, line, own, now)
-
-    def _has_room(self, line: LineView, view: SiteView, now: float, more: int = 0) -> bool:
-        """Whether a line takes one more competing flow, after `more` that are on their way."""
-        limit = self._limit(line, view)
-        return limit >= UNLIMITED or len(self._best_effort_on(line.name, view, now)) + more < limit
-
-    def _limit(self, line: LineView, view: SiteView) -> int:
-        """How many competing flows a line takes beside its protected sessions' own."""
-        sessions = self._sessions_on(line.name, view)
-        if not sessions:
-            return UNLIMITED
-        if any(s.assessment.critical for s in sessions):
-            return 0
-        return room(line, [required_bps(s) for s in sessions])
-
-    def _evict(self, line: LineView, view: SiteView, now: float) -> list[Answer]:
-        """Moves best-effort flows off a line until its sessions have their need, largest first."""
-        sessions = self._sessions_on(line.name, view)
-        if not sessions:
-            return []
-        # Once given back, flows leave again only when the session would lose its rate.
-        critical = any(s.assessment.critical for s in sessions)
-        needs = [required_bps(s) if critical else float(s.assessment.need_bps) for s in sessions]
-        here = self._best_effort_on(line.name, view, now)
-        excess = len(here) - room(line, needs)
-        if excess <= 0:
-            return []
-        leaving = sorted(here, key=lambda s: (bool(s.session_id), -s.down_bps - s.up_bps, s.since))
-        movable = [s for s in leaving if now - s.moved_at >= self._settings.damping_s]
-        sent: dict[str, int] = {}
-        answers: list[Answer] = []
-        for state in movable[:excess]:
-            target = self._haven(line.name, sent, view, now)
-            if target is None:
-                break
-            sent[target.name] = sent.get(target.name, 0) + 1
-            reason = f"yields {line.name} to session {sessions[0].session_id}"
-            answers.append(steer(self.name, state, target.name, now, reason))
-        return answers
-
-    def _haven(self, leaving: str, sent: Mapping[str, int], view: SiteView, now: float) -> LineView | None:
-        """The emptiest other line that takes best effort, after those already `sent` there."""
-        lines = [
-            line
-            for line in view.usable_lines()
-            if line.name != leaving and self._has_room(line, view, now, sent.get(line.name, 0))
-        ]
-        if self._settings.best_effort == "single":
-            return lines[0] if lines else None
-        return min(lines, key=lambda line: self._load(line, view, now, sent.get(line.name, 0)), default=None)
-
-    def _consolidate(self, view: SiteView, now: float) -> list[Answer]:
-        """Packs sessions onto fewer lines when every line is protected and best effort has no room.
-
-        One line a second is freed: the one whose sessions consume least, if the others carry them.
-        """
-        usable = view.usable_lines()
-        crowded = [
-            line
-            for line in usable
-            if len(self._best_effort_on(line.name, view, now)) > self._limit(line, view)
-        ]
-        if not crowded or any(not self._sessions_on(line.name, view) for line in usable):
-            return []
-        rates = {
-            x.name: [float(s.assessment.play_bps) for s in self._sessions_on(x.name, view)] for x in usable
-        }
-        for leaving in sorted(usable, key=lambda line: sum(rates[line.name])):
-            trial = {name: list(values) for name, values in rates.items() if name != leaving.name}
-            plan: list[tuple[SessionState, str]] = []
-            for session in sorted(self._sessions_on(leaving.name, view), key=urgency):
-                rate = float(session.assessment.play_bps)
-                fitting = [n for n, values in trial.items() if free_bps(view.lines[n], values) >= rate]
-                if session.pinned_line or not fitting:
-                    break
-                target = min(fitting, key=lambda n: free_bps(view.lines[n], trial[n]))
-                trial[target].append(rate)
-                plan.append((session, target))
-            else:
-                answers: list[Answer] = []
-                for session, target in plan:
-                    self._guards[session.session_id] = target
-                    why = f"packed on {target}: {leaving.name} is left to best effort"
-                    answers += self._gather(session, target, view, now, why)
-                return answers
-        return []
-
-    def _load(self, line: LineView, view: SiteView, now: float, more: int = 0) -> float:
-        """Competitors per capacity, a protected session counting as one."""
-        count = len(self._best_effort_on(line.name, view, now)) + len(self._sessions_on(line.name, view))
-        return (count + more) / line.link.capacity_bps
-
-    def _level(self, view: SiteView, now: float) -> list[Answer]:
-        """One flow a second from the most crowded line to the emptiest that has room.
-
-        This is how a line that was given back fills again. With best effort on a single line only
-        lines that were given back take part.
-        """
-        guarded = set(self._guards.values())
-        usable = view.usable_lines()
-        takers = [
-            line
-            for line in usable
-            if self._has_room(line, view, now)
-            and (self._settings.best_effort == "round-robin" or line.name in guarded)
-        ]
-        if not takers:
-            return []
-        taker = min(takers, key=lambda line: self._load(line, view, now))
-        after = self._load(taker, view, now, 1)
-        donors = [
-            line for line in usable if line.name not in guarded and self._load(line, view, now, -1) >= after
-        ]
-        for donor in sorted(donors, key=lambda line: -self._load(line, view, now)):
-            movable = [
-                s
-                for s in self._best_effort_on(donor.name, view, now)
-                if not s.session_id
-                and now - s.moved_at >= self._settings.damping_s
-                and now - s.started_at >= SETTLED_S
-            ]
-            if not movable:
-                continue
-            state = min(movable, key=lambda s: (s.moved_at, s.since))
-            if taker.name in guarded:
-                reason = f"{taker.name} takes other traffic again"
-            else:
-                reason = f"{donor.name} is more crowded than {taker.name}"
-            return [steer(self.name, state, taker.name, now, reason)]
-        return []
-
-
-def urgency(session: SessionState) -> tuple[int, int, str]:
-    """Least time to empty first."""
-    assessment = session.assessment
-    empty = assessment.time_to_empty_ms
-    left = empty if empty is not None else assessment.buffer_length_ms + 3_600_000
-    return (0 if assessment.critical else 1, left, session.session_id)

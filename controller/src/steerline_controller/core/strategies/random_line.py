@@ -1,4 +1,7 @@
-"""random: each new flow on a line drawn by capacity (J 4.3, experiment i). Reproducible by its seed."""
+"""random: each new flow on a line drawn by capacity, reproducible by its seed.
+
+Jarschel 2014, section 4.3, experiment i.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""round-robin: each new flow on the next line (J 4.3, experiment iii), smoothly weighted by capacity.
+"""round-robin: each new flow on the next line, smoothly weighted by capacity.
+
+Jarschel 2014, section 4.3, experiment iii.
 
 Equal lines are used in turn. With unequal lines each is used as often as its capacity says, spread
 as evenly as can be: each turn every line gains its capacity as credit, the richest is used and pays

@@ -1,4 +1,7 @@
-"""single: everything on the first line that is alive. The source's worst case (J 4.3, experiment ii)."""
+"""single: everything on the first line that is alive, the worst case.
+
+Jarschel 2014, section 4.3, experiment ii.
+"""
 
 from __future__ import annotations
 
