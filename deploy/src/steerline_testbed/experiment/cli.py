@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from steerline_testbed.experiment import media
+from steerline_testbed.experiment import campaign, demo, media
 from steerline_testbed.experiment.errors import ExperimentError
 from steerline_testbed.experiment.media_recipe import Recipe
 from steerline_testbed.experiment.progress import Picture, Plain, Progress
@@ -30,6 +30,8 @@ def register(subparsers: Any) -> None:
     """
     _register_media(subparsers)
     _register_run(subparsers)
+    _register_demo(subparsers)
+    _register_campaign(subparsers)
 
 
 def _register_media(subparsers: Any) -> None:
@@ -125,6 +127,9 @@ def _register_run(subparsers: Any) -> None:
     parser = subparsers.add_parser("run", help="one experiment: build, measure, write, remove")
     add_run_options(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument(
+        "--settings", type=Path, help="settings from a file (or a summary.json), not from options"
+    )
     parser.add_argument("--force", action="store_true", help="replace a complete run in --out")
     parser.add_argument("--resume", action="store_true", help="keep a complete run in --out and end at once")
     parser.add_argument("--run-id", default="", help="names the namespaces (default: drawn)")
@@ -134,7 +139,7 @@ def _register_run(subparsers: Any) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """One run. Exit status 0 when it counts, 3 when it was measured but does not count."""
-    settings = settings_of(options)
+    settings = settings_of(options) if options.settings is None else campaign.read_settings(options.settings)
     if options.resume and finished(options.out) is not None:
         print(f"{options.out}: a complete run is there, kept")
         return 0
@@ -145,6 +150,89 @@ def run_command(options: argparse.Namespace) -> int:
     print(short_text(summary))
     print(options.out / "summary.json")
     return 0 if summary["valid"] else 3
+
+
+def _register_demo(subparsers: Any) -> None:
+    parser = subparsers.add_parser("demo", help="a video starves, then is rescued: two runs and a report")
+    add = parser.add_argument
+    add("--out", type=Path, default=Path("results/demo"), help="folder of the results (default: %(default)s)")
+    add("--duration", type=float, default=200.0, metavar="S", help="seconds of each run (default: 200)")
+    add("--traffic-start", type=float, default=30.0, metavar="S", help="(default: 30)")
+    add("--flows", type=int, default=20, help="downloads (default: 20)")
+    add("--seed", type=int, default=1)
+    add("--strategies", default=",".join(demo.STRATEGIES), help="in this order (default: %(default)s)")
+    add("--nat", action="store_true", help="the viewer is behind a home router")
+    add("--plain", action="store_true", help="plain lines instead of a live picture")
+    parser.set_defaults(command=demo_command)
+
+
+def demo_command(options: argparse.Namespace) -> int:
+    """Runs the demo, prints its table. Exit status 0 when both runs count, else 3."""
+    base = RunSettings.parse(
+        {
+            "duration_s": options.duration,
+            "traffic_start_s": options.traffic_start,
+            "flows": options.flows,
+            "seed": options.seed,
+            "nat": options.nat,
+        }
+    )
+    strategies = [
+        RunSettings.parse({"strategy": name.strip()}).strategy for name in options.strategies.split(",")
+    ]
+    again = (
+        f"steerline-testbed demo --out {options.out} --flows {options.flows} --duration {options.duration:g}"
+    )
+    again += f" --traffic-start {options.traffic_start:g} --seed {options.seed}" + " --nat" * options.nat
+    with showing(Console(stderr=True), options.plain) as progress:
+        results = demo.run_demo(base, strategies, options.out, again, progress)
+    print(demo.table_text(results))
+    print(f"\nThe report: {options.out / 'report.html'}")
+    return 0 if all(one.summary["valid"] for one in results) else 3
+
+
+def _register_campaign(subparsers: Any) -> None:
+    parser = subparsers.add_parser("campaign", help="many runs over seeds, and one table; resumable")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "--runs", type=Path, help="TOML: [defaults] and [[run]] tables with name, settings, seeds"
+    )
+    what.add_argument("--preset", choices=sorted(campaign.PRESETS))
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="folder of the results; complete runs there are kept")
+    add("--parallel", type=int, default=2, help="runs side by side, 1 to 3 (default: 2)")
+    add("--seeds", default="", help="instead of each run's own, as in 1,2,3")
+    add("--only", default="", help="only the runs of these names, as in single-20,round-robin-20")
+    add("--table", action="store_true", help="run nothing, only make the table of what is complete")
+    parser.set_defaults(command=campaign_command)
+
+
+def campaign_command(options: argparse.Namespace) -> int:
+    """Runs a campaign and prints its table. Exit status 0 when every run is complete and counts, else 3."""
+    if not 1 <= options.parallel <= campaign.MOST_SIDE_BY_SIDE:
+        raise ExperimentError(f"--parallel is {options.parallel}; allowed: 1 to {campaign.MOST_SIDE_BY_SIDE}")
+    runs = campaign.PRESETS[options.preset] if options.preset else campaign.load_runs(options.runs)
+    if options.only:
+        names = options.only.split(",")
+        runs = [run for run in runs if run.get("name") in names]
+    try:
+        seeds = [int(part) for part in options.seeds.split(",")] if options.seeds else None
+    except ValueError:
+        raise ExperimentError(f"--seeds is {options.seeds!r}; allowed: whole numbers, as in 1,2,3") from None
+    jobs = campaign.plan(runs, options.out, seeds)
+    if not jobs:
+        raise ExperimentError("nothing to run; --only names no run of the campaign")
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    if options.table:
+        kinds = campaign.write_table(jobs, options.out)
+    else:
+        kinds = campaign.run_campaign(jobs, options.parallel, options.out, say)
+    print((options.out / "campaign.md").read_text())
+    wanted = {name: sum(1 for job in jobs if job.name == name) for name in {job.name for job in jobs}}
+    return 0 if all(kind.valid == wanted[kind.name] for kind in kinds) else 3
 
 
 def short_text(summary: Any) -> str:

@@ -1,0 +1,47 @@
+"""The demo: the same customers twice, with a strategy that lets the video starve and one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steerline_testbed.experiment import compare
+from steerline_testbed.experiment.clock import utc_text
+from steerline_testbed.experiment.compare import Result
+from steerline_testbed.experiment.progress import Progress
+from steerline_testbed.experiment.report import write_report
+from steerline_testbed.experiment.run import Order, execute
+from steerline_testbed.experiment.settings import RunSettings
+
+STRATEGIES = ("single", "buffer-threshold")
+
+
+def run_demo(
+    base: RunSettings, strategies: Sequence[str], out: Path, command: str, progress: Progress
+) -> list[Result]:
+    """Runs each strategy with the same settings, then writes `out/report.html`.
+
+    Replaces what an earlier demo left in `out`. Raises TestbedError.
+    """
+    results: list[Result] = []
+    for number, strategy in enumerate(strategies, start=1):
+        settings = base.model_copy(update={"strategy": strategy})
+        progress.phase(f"run {number} of {len(strategies)}: {strategy}")
+        execute(Order(settings, out / strategy, force=True), progress)
+        results.append(Result.load(strategy, out / strategy))
+    progress.phase("drawing the report")
+    write_report(
+        results, out / "report.html", "A starving player is rescued by the network", command, utc_text()
+    )
+    return results
+
+
+def table_text(results: Sequence[Result]) -> str:
+    """The table of the demo as aligned text."""
+    rows = compare.table(results)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)

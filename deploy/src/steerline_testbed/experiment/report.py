@@ -1,0 +1,127 @@
+"""One HTML file that shows what the runs of a demo were: no other file, no network, light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from steerline_testbed.experiment import compare
+from steerline_testbed.experiment import figure_style as look
+from steerline_testbed.experiment.atomic import replace_file
+from steerline_testbed.experiment.compare import Result
+from steerline_testbed.experiment.words import percent, ratio, seconds
+
+MOST_DECISIONS = 25
+
+
+def write_report(results: Sequence[Result], path: Path, title: str, command: str, made_at: str) -> None:
+    """Writes the report, whole or not at all. `results` name the folders beside it."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    text = environment.get_template("report.html.j2").render(
+        **_facts(results), svg=_drawings(results), title=title, command=command, made_at=made_at
+    )
+    replace_file(path, text.encode())
+
+
+def _facts(results: Sequence[Result]) -> dict[str, Any]:
+    summaries = [one.summary for one in results]
+    settings = summaries[0]["settings"]
+    rates: Sequence[float] = settings["line_mbps"]
+    seen = sorted({name for one in summaries for name in one["congestion_control"]["seen"]})
+    loads = [one["cpu_share"] for one in summaries if one["cpu_share"] is not None]
+    return {
+        "results": results,
+        "flows": settings["flows"],
+        "lines": len(rates),
+        "line_rate": f"{rates[0]:g} Mbps" if len(set(rates)) == 1 else "different rates",
+        "duration": f"{summaries[0]['duration_s']:.0f}",
+        "verdicts": [_verdict(one) for one in results],
+        "warnings": [
+            f"The run of {one.name} does not count: {'; '.join(one.summary['invalid_because'])}"
+            for one in results
+            if not one.summary["valid"]
+        ],
+        "table": compare.table(results),
+        "captions": {"buffers": _buffers_caption(results), "lines": _lines_caption(results)},
+        "decisions": [_decisions(one) for one in results],
+        "congestion_control": ", ".join(seen) or "not seen",
+        "cpu": " and ".join(percent(load) for load in loads) or "–",
+    }
+
+
+def _verdict(one: Result) -> dict[str, Any]:
+    play = one.summary["videos"][0]["play"]
+    if play["start_up_delay_s"] is None:
+        return {"name": one.name, "good": False, "verdict": "never played", "detail": play["reason"]}
+    count: int = play["stall_count"]
+    at_top = percent(play["share_at_480p_of_wall"])
+    if count == 0:
+        return {
+            "name": one.name,
+            "good": True,
+            "verdict": "no stall",
+            "detail": f"at 480p {at_top} of the time; never fewer than "
+            f"{seconds(one.summary['videos'][0]['buffer']['minimum_s'])} left once the buffer was full",
+        }
+    frozen = f"frozen for {play['stall_s']:.0f} s"
+    times = "once" if count == 1 else f"{count} times"
+    detail = f"stalled {times}, first at {seconds(play['first_stall_at_s'])}; at 480p {at_top} of the time"
+    return {"name": one.name, "good": False, "verdict": frozen, "detail": detail}
+
+
+def _buffers_caption(results: Sequence[Result]) -> str:
+    parts: list[str] = []
+    for one in results:
+        buffer: Mapping[str, Any] = one.summary["videos"][0]["buffer"]
+        empty = buffer["first_empty_at_s"]
+        below = percent(buffer["share_below_20_s"])
+        end = f"empty for the first time at {seconds(empty)}" if empty is not None else "never empty"
+        parts.append(f"{one.name}: {end}, below 20 s for {below} of the time.")
+    return " ".join(parts)
+
+
+def _lines_caption(results: Sequence[Result]) -> str:
+    parts = [f"{one.name} uses {ratio(one.summary['lines']['rho'])}" for one in results]
+    return "Of what the lines could carry, " + ", ".join(parts) + "."
+
+
+def _decisions(one: Result) -> dict[str, Any]:
+    rows = [row for row in one.recording.decisions if row.session_id]
+    shown = rows[:MOST_DECISIONS]
+    return {"name": one.name, "rows": shown, "more": len(rows) - len(shown), "folder": one.name}
+
+
+def _drawings(results: Sequence[Result]) -> dict[str, str]:
+    drawers = {
+        "buffers": compare.buffers_figure,
+        "lines": compare.lines_figure,
+        "cdf": compare.cdf_figure,
+        "downloads": compare.downloads_figure,
+    }
+    found: dict[str, str] = {}
+    for name, drawer in drawers.items():
+        with look.style():
+            figure = drawer(results)
+            found[name] = inline_svg(look.svg(figure, name).decode(), name)
+            look.pyplot.close(figure)
+    return found
+
+
+def inline_svg(text: str, name: str) -> str:
+    """An SVG file as an element of a page: without its head, in the page's ink, its ids its own."""
+    body = text[text.index("<svg") :].replace(look.INK, "currentColor")
+    # Without a size of its own the picture takes the width of its column.
+    head, rest = body.split(">", 1)
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    rest = re.sub(r'(\sid=")', rf"\1{name}-", rest)
+    rest = re.sub(r"((?:xlink:)?href=\"#|url\(#)", rf"\1{name}-", rest)
+    return f'{head} role="img" aria-label="{name}">{rest}'
