@@ -1,4 +1,4 @@
-"""Real Open vSwitch, real hosts: two switches in a namespace of this test, hosts in namespaces of their own."""
+"""Real Open vSwitch, real hosts: two switches in a namespace, each host in one of its own."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.network
 
 
 def test_a_missing_port(network: Any) -> None:
-    """A missing line port is named with the switch and the ports that exist; the other lines work; it heals."""
+    """A missing port is named with the switch and the ports that exist; other lines work; it heals."""
     network.start(lines=2)
     network.add_host("viewer", "A", 11)
     network.add_host("server", "B", 101)

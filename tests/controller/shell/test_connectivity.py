@@ -91,7 +91,7 @@ def test_configured_hosts_need_no_learning(home: Any) -> None:
 
 
 def test_discovery_needs_no_controller(home: Any) -> None:
-    """With the controller gone, addresses are still resolved, and over another line when one loses carrier."""
+    """With the controller gone, addresses are still resolved, also when lines lose carrier."""
     home.controller(mode="reactive-with-fallback").end()
     home.ping("viewer", "server")
     home.ping("viewer", "server", version=6)
