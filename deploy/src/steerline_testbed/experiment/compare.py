@@ -125,6 +125,7 @@ def downloads_figure(results: Sequence[Result]) -> Any:
         )
     axis.set(xlabel="downloads, slowest first", ylabel="rate over its own time (Mbps)")
     axis.set_ylim(bottom=0)
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_title("What the downloads got")
     axis.legend(loc="upper left")
     return figure

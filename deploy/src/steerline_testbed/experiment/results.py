@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +17,9 @@ from steerline_testbed.experiment.series import Recording
 from steerline_testbed.experiment.settings import RunSettings
 
 # What a run writes into its folder; nothing else there is ever touched.
-OURS = ("summary.json", "raw", "series", "plots", "logs")
+RESERVE = ".reserved-room"
+RESERVE_BYTES = 6 << 20
+OURS = ("summary.json", "raw", "series", "plots", "logs", RESERVE)
 
 
 def finished(out: Path) -> Mapping[str, Any] | None:
@@ -49,6 +52,17 @@ def clear(out: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def reserve_room(out: Path) -> None:
+    """Takes room on the disk that `release_room` gives back, for the results on a disk that fills up."""
+    with (out / RESERVE).open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+
+
+def release_room(out: Path) -> None:
+    """Gives the reserved room back."""
+    (out / RESERVE).unlink(missing_ok=True)
+
+
 def keep_logs(directory: Path, logs: Path) -> None:
     """Copies the logs and settings files of a run's directory, which is about to go."""
     logs.mkdir(parents=True, exist_ok=True)
@@ -70,6 +84,10 @@ def write_results(
         ("summary.json", lambda: _write_summary(out, built)),
         ("the plots", lambda: plots.write_plots(built, recording, out / "plots")),
     ]
+    if known.failure:
+        # A complete summary vouches for the series, so it comes after them; a partial one vouches for
+        # nothing, and comes first because there may be room for little.
+        steps[0], steps[1] = steps[1], steps[0]
     for what, step in steps:
         try:
             step()

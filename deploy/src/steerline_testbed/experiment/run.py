@@ -17,7 +17,14 @@ from steerline_testbed.experiment.errors import ExperimentError, ToolMissingErro
 from steerline_testbed.experiment.measure import Measurement, read_records
 from steerline_testbed.experiment.media_recipe import Recipe
 from steerline_testbed.experiment.progress import Progress
-from steerline_testbed.experiment.results import assert_free, clear, keep_logs, write_results
+from steerline_testbed.experiment.results import (
+    assert_free,
+    clear,
+    keep_logs,
+    release_room,
+    reserve_room,
+    write_results,
+)
 from steerline_testbed.experiment.series import Recording
 from steerline_testbed.experiment.settings import RunSettings
 from steerline_testbed.experiment.stage import Stage
@@ -52,7 +59,13 @@ def execute(order: Order, progress: Progress) -> Mapping[str, Any]:
     raw.mkdir(parents=True)
     if shutil.disk_usage(raw).free < ROOM_BYTES:
         raise stage.disk_full(raw)
-    return _Run(order, raw, folder, progress).execute()
+    try:
+        reserve_room(order.out)
+        return _Run(order, raw, folder, progress).execute()
+    except OSError as error:
+        raise ExperimentError(f"{error.filename or order.out}: {error.strerror}") from None
+    finally:
+        release_room(order.out)
 
 
 def _assert_tools(settings: RunSettings) -> None:
@@ -145,6 +158,7 @@ class _Run:
 
     def _write(self, failure: str) -> Mapping[str, Any]:
         assert self._zero is not None
+        release_room(self._order.out)
         recording = Recording()
         if self._measurement is not None:
             recording.lines = self._measurement.recording.lines
