@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import trustme
+
 from steerline.report.v1 import report_pb2, report_pb2_grpc
 
 Answer = Callable[[report_pb2.PlaybackReport], list[report_pb2.ReportResponse]]
@@ -63,7 +64,7 @@ class Station(report_pb2_grpc.ReportServiceServicer):
             await self._server.stop(grace=None)
             self._server = None
 
-    async def Report(  # noqa: N802 - the name is the wire's
+    async def Report(
         self, request_iterator: AsyncIterator[report_pb2.ReportRequest], context: Any
     ) -> AsyncIterator[report_pb2.ReportResponse]:
         """The bidirectional stream."""

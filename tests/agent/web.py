@@ -1,4 +1,4 @@
-"""A small web server with a film of random bytes: it throttles, closes connections, fails and dies on order."""
+"""A small web server with a film of dummy bytes: it throttles, closes, fails and dies on order."""
 
 from __future__ import annotations
 
@@ -65,6 +65,8 @@ class Web:
         self.rate_bps = 0
         """All connections together; 0: as fast as it goes."""
         self.requests_per_connection = 1_000_000
+        self.closes_silently = False
+        """After the last of `requests_per_connection`: no "Connection: close", and no answer to one more."""
         self.idle_timeout_s = 75.0
         self.status: dict[str, int] = {}
         """Answers a path with this status instead."""
@@ -129,7 +131,9 @@ class Web:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self.idle_timeout_s)
             path = head.split(b" ", 2)[1].decode()
             self.requests.append((peer, path))
-            await self._answer(writer, path, last=left == 0)
+            await self._answer(writer, path, last=left == 0 and not self.closes_silently)
+        if self.closes_silently:
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self.idle_timeout_s)
 
     async def _answer(self, writer: asyncio.StreamWriter, path: str, *, last: bool) -> None:
         status = self.status.get(path, 200)

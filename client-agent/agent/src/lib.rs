@@ -11,6 +11,7 @@ pub mod report;
 pub mod run;
 pub mod session;
 pub mod summary;
+mod terminal;
 
 /// The wire's types, generated from `contract/proto`.
 #[allow(clippy::all, clippy::pedantic, missing_docs)]

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::film::Film;
 use crate::http::Flow;
 use crate::player::words::{Snapshot, State};
+use crate::terminal::complain;
 
 /// The head that every line has. Times and durations in seconds.
 #[derive(Debug, Serialize)]
@@ -118,10 +119,7 @@ impl Recorder {
         // One write per line; the file has no buffer of its own, so that the line is out.
         if let Err(error) = sink.file.write_all(&text) {
             sink.failed = true;
-            eprintln!(
-                "steerline-agent: --record {}: {error}; playing on without a record, what is written stays",
-                sink.path.display()
-            );
+            complain!("--record {}: {error}; playing on without a record, what is written stays", sink.path.display());
         }
     }
 

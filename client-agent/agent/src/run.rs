@@ -21,6 +21,7 @@ use crate::record::Recorder;
 use crate::report::stream::{self, FromStation, Reporter};
 use crate::session::{self, NotStarted, Outcome, Surroundings};
 use crate::summary;
+use crate::terminal::{complain, say};
 
 /// Playback starts, and resumes after a stall, when this much is buffered.
 const START_AT: Duration = Duration::from_millis(2500);
@@ -43,11 +44,14 @@ pub async fn play(options: Play) -> Exit {
     match prepare(&options) {
         Ok(prepared) => run(options, prepared).await,
         Err(error) => {
-            eprintln!("steerline-agent: {error}");
+            complain!("{error}");
             Exit::WrongFile
         }
     }
 }
+
+/// Where the station's answers to one session go.
+type Mailbox = (UnboundedSender<FromStation>, UnboundedReceiver<FromStation>);
 
 struct Prepared {
     recorder: Recorder,
@@ -83,7 +87,7 @@ fn endpoint(options: &Play, station: &url::Url) -> Result<Endpoint, String> {
     tls = match &options.ca {
         Some(path) => {
             // Read here, so that a wrong file is named before anything starts.
-            http::certificates(path).map_err(|error| format!("--ca {error}"))?;
+            http::roots(path).map_err(|error| format!("--ca {error}"))?;
             let pem = std::fs::read(path).map_err(|error| format!("--ca {}: {error}", path.display()))?;
             tls.ca_certificate(Certificate::from_pem(pem))
         }
@@ -104,8 +108,7 @@ async fn run(options: Play, prepared: Prepared) -> Exit {
     // Each player has some sockets: a process may often have only 1024 files.
     let _ = rlimit::increase_nofile_limit(u64::from(options.players) * 8 + 256);
 
-    let mailboxes: Vec<(UnboundedSender<FromStation>, UnboundedReceiver<FromStation>)> =
-        names.iter().map(|_| mpsc::unbounded_channel()).collect();
+    let mailboxes: Vec<Mailbox> = names.iter().map(|_| mpsc::unbounded_channel()).collect();
     let reporter = prepared.endpoint.map(|endpoint| {
         let senders = mailboxes.iter().map(|(sender, _)| sender.clone());
         let sessions: HashMap<_, _> = names.iter().cloned().zip(senders).collect();
@@ -115,22 +118,12 @@ async fn run(options: Play, prepared: Prepared) -> Exit {
 
     let (stop, stopped) = watch::channel(false);
     stop_at_signals(stop);
+    let shared = Shared { options, clock, tls: prepared.tls, reporter, recorder: prepared.recorder, stopped };
     let mut players = JoinSet::new();
-    for (number, (name, mailbox)) in names.iter().zip(mailboxes).enumerate() {
-        let phase = chance.random();
-        let around = surroundings(
-            &options,
-            name,
-            mailbox,
-            phase,
-            clock,
-            &prepared.tls,
-            reporter.clone(),
-            &prepared.recorder,
-            stopped.clone(),
-        );
-        let start = clock.instant(options.stagger * number as u32);
-        let mut stopped = stopped.clone();
+    for (number, (name, mailbox)) in names.into_iter().zip(mailboxes).enumerate() {
+        let around = shared.surroundings(name, mailbox, chance.random());
+        let start = clock.instant(shared.options.stagger * number as u32);
+        let mut stopped = shared.stopped.clone();
         players.spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep_until(start) => session::play(around).await,
@@ -139,53 +132,55 @@ async fn run(options: Play, prepared: Prepared) -> Exit {
         });
     }
     let (outcomes, errors) = gather(players).await;
-    let totals = match reporter {
+    let totals = match shared.reporter {
         Some(reporter) => Some(reporter.finish().await),
         None => None,
     };
-    print!("{}", summary::table(&outcomes, totals));
-    exit(&outcomes, &errors, &prepared.recorder)
+    say!("{}", summary::table(&outcomes, totals).trim_end());
+    exit(&outcomes, &errors, &shared.recorder)
 }
 
-#[allow(clippy::too_many_arguments)]
-fn surroundings(
-    options: &Play,
-    name: &str,
-    mailbox: (UnboundedSender<FromStation>, UnboundedReceiver<FromStation>),
-    phase: f64,
+/// What all players of the process share.
+struct Shared {
+    options: Play,
     clock: Clock,
-    tls: &Arc<tokio_rustls::rustls::ClientConfig>,
+    tls: Arc<tokio_rustls::rustls::ClientConfig>,
     reporter: Option<Reporter>,
-    recorder: &Recorder,
-    stop: watch::Receiver<bool>,
-) -> Surroundings {
-    let (events, flows) = mpsc::unbounded_channel();
-    let client = Client::new(Dialer { bind: options.bind, tls: Arc::clone(tls), events });
-    let (station_sender, station) = mailbox;
-    Surroundings {
-        session_id: name.to_string(),
-        url: options.url.clone(),
-        settings: Settings {
-            goal: options.goal,
-            start_at: START_AT,
-            rule: match options.rule {
-                RuleName::Buffer => Rule::BUFFER,
-                RuleName::Off => Rule::Off,
+    recorder: Recorder,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Shared {
+    fn surroundings(&self, session_id: String, mailbox: Mailbox, phase: f64) -> Surroundings {
+        let options = &self.options;
+        let (events, flows) = mpsc::unbounded_channel();
+        let client = Client::new(Dialer { bind: options.bind, tls: Arc::clone(&self.tls), events });
+        let (station_sender, station) = mailbox;
+        Surroundings {
+            session_id,
+            url: options.url.clone(),
+            settings: Settings {
+                goal: options.goal,
+                start_at: START_AT,
+                rule: match options.rule {
+                    RuleName::Buffer => Rule::BUFFER,
+                    RuleName::Off => Rule::Off,
+                },
+                obey_advice: options.obey_advice,
+                give_up_after: options.give_up_after,
             },
-            obey_advice: options.obey_advice,
-            give_up_after: options.give_up_after,
-        },
-        duration: options.duration,
-        phase,
-        clock,
-        client: Arc::new(client),
-        flows,
-        station,
-        station_sender,
-        reporter,
-        recorder: recorder.clone(),
-        stop,
-        quiet: options.quiet,
+            duration: options.duration,
+            phase,
+            clock: self.clock,
+            client: Arc::new(client),
+            flows,
+            station,
+            station_sender,
+            reporter: self.reporter.clone(),
+            recorder: self.recorder.clone(),
+            stop: self.stopped.clone(),
+            quiet: options.quiet,
+        }
     }
 }
 
@@ -198,7 +193,7 @@ async fn gather(mut players: JoinSet<Result<Option<Outcome>, NotStarted>>) -> (V
             Ok(Ok(None)) => {}
             Ok(Err(NotStarted(error))) => {
                 if !errors.contains(&error) {
-                    eprintln!("steerline-agent: {error}");
+                    complain!("{error}");
                     errors.push(error);
                 }
             }

@@ -2,6 +2,7 @@
 
 mod parse;
 mod template;
+mod times;
 mod xml;
 
 use std::time::Duration;
@@ -164,6 +165,10 @@ impl Segments {
             Times::Timeline(entries) => entries[index].0,
         }
     }
+}
+
+fn wrong<T>(message: impl Into<String>) -> Result<T, FilmError> {
+    Err(FilmError(message.into()))
 }
 
 /// Ticks of a time scale as a duration, exact to the nanosecond.

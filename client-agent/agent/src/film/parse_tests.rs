@@ -88,7 +88,9 @@ fn the_next_segment_is_the_one_that_brings_something() {
 #[test]
 fn what_is_not_supported_is_named() {
     let cases = [
-        ("<html>".to_string(), "not an MPD"),
+        ("<html/>".to_string(), "not an MPD"),
+        ("<?xml version=\"1.0\"?><!-- x --><smil><body/></smil>".to_string(), "the root element smil"),
+        (mpd(NUMBERS).replace("</Period>", ""), "not an MPD"),
         (String::new(), "not an MPD"),
         (mpd(NUMBERS).replace("static", "dynamic"), "MPD@type is \"dynamic\""),
         (mpd(NUMBERS).replace("</Period>", "</Period><Period/>"), "2 Period elements"),
@@ -111,4 +113,43 @@ fn what_is_not_supported_is_named() {
     let base = mpd(r#"<AdaptationSet contentType="video"><Representation id="v" bandwidth="1">
         <BaseURL>film.mp4</BaseURL><SegmentBase/></Representation></AdaptationSet>"#);
     assert!(parse(&base, &at()).unwrap_err().0.contains("SegmentBase"));
+}
+
+/// Pieces of an MPD, right and wrong, to be put together in any order.
+const PIECES: [&str; 14] = [
+    "<MPD type=\"static\" mediaPresentationDuration=\"PT9S\">",
+    "<Period duration=\"PT1H1M1.5S\">",
+    "<AdaptationSet contentType=\"video\">",
+    "<SegmentTemplate media=\"$Number$\" timescale=\"18446744073709551615\" duration=\"1\"/>",
+    "<SegmentTemplate media=\"$Time$\" timescale=\"1\" startNumber=\"18446744073709551615\" duration=\"1\"/>",
+    "<SegmentTemplate media=\"$Time$\" presentationTimeOffset=\"18446744073709551615\"><SegmentTimeline>",
+    "<S t=\"18446744073709551615\" d=\"18446744073709551615\" r=\"3\"/>",
+    "<S d=\"1\" r=\"-1\"/>",
+    "</SegmentTimeline></SegmentTemplate>",
+    "<Representation id=\"v\" bandwidth=\"9\"/>",
+    "<BaseURL>//[</BaseURL>",
+    "</AdaptationSet>",
+    "</Period>",
+    "</MPD>",
+];
+
+proptest::proptest! {
+    /// Whatever comes from the network is a film or an error, and no panic; a film's segments can all be named.
+    #[test]
+    fn no_text_brings_the_reader_down(
+        picked in proptest::collection::vec(proptest::sample::subsequence(&PIECES[..], 0..14), 1..3),
+        noise in "\\PC{0,40}",
+    ) {
+        for text in [picked.concat().concat(), format!("{}{noise}", picked.concat().concat()), noise.clone()] {
+            if let Ok(film) = parse(&text, &at()) {
+                for rendition in film.video.iter().chain(&film.audio) {
+                    for index in [0, rendition.count() - 1] {
+                        let _ = rendition.segment(index);
+                        proptest::prop_assert!(rendition.span(index).1 <= film.duration);
+                    }
+                    let _ = rendition.next_after(film.duration);
+                }
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ use url::Url;
 use crate::player::words::Failure;
 pub use connection::{Connection, Dialer, Flow, FlowEvent};
 use pool::Pool;
-pub use tls::{certificates, client_config};
+pub use tls::{client_config, roots};
 
 /// A server that sends nothing for this long has failed.
 const SILENCE: Duration = Duration::from_secs(60);

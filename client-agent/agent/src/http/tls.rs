@@ -11,15 +11,10 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// A configuration that trusts the authorities in the PEM file, or without one those of the web.
 /// Errors name the file and what is wrong with it.
 pub fn client_config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
-    let mut roots = RootCertStore::empty();
-    match authorities {
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        Some(path) => {
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|error| format!("{}: {error}", path.display()))?;
-            }
-        }
-    }
+    let roots = match authorities {
+        None => webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(),
+        Some(path) => roots(path)?,
+    };
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS: {error}"))?
@@ -28,15 +23,17 @@ pub fn client_config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, St
     Ok(Arc::new(config))
 }
 
-/// The certificates in a PEM file: at least one.
-pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+/// The authorities in a PEM file: at least one, each one readable.
+pub fn roots(path: &Path) -> Result<RootCertStore, String> {
     let shown = path.display();
     let text = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    let found = CertificateDer::pem_slice_iter(&text)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| format!("{shown} is no PEM file: {error}"))?;
-    if found.is_empty() {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        let certificate = certificate.map_err(|error| format!("{shown} is no PEM file: {error}"))?;
+        roots.add(certificate).map_err(|error| format!("{shown} holds a certificate that is broken: {error}"))?;
+    }
+    if roots.is_empty() {
         return Err(format!("{shown} holds no certificate (a PEM block BEGIN CERTIFICATE)"));
     }
-    Ok(found)
+    Ok(roots)
 }

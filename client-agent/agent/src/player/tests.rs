@@ -1,6 +1,7 @@
 //! The player against a fluid network: a line whose rate is shared by the downloads under way.
 
 use super::*;
+use crate::player::words::{Failure, Fetch, TrackKind};
 use proptest::prelude::*;
 use rule::Rule;
 use url::Url;

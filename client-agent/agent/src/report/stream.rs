@@ -18,6 +18,7 @@ use super::backoff::Backoff;
 use super::queue::{Queue, Rejected};
 use crate::clock::Clock;
 use crate::http::with_causes;
+use crate::terminal::complain;
 use crate::wire::steerline::flow::v1::{Decision, NetworkAdvice};
 use crate::wire::steerline::report::v1::report_response::Message;
 use crate::wire::steerline::report::v1::report_service_client::ReportServiceClient;
@@ -126,7 +127,7 @@ type Call = Pin<Box<dyn Future<Output = Result<Response<Streaming<ReportResponse
 /// The answers: a server may hold back its headers until its first answer, which waits for our first report.
 enum Answers {
     Awaited(Call),
-    Open(Streaming<ReportResponse>),
+    Open(Box<Streaming<ReportResponse>>),
 }
 
 impl Answers {
@@ -135,7 +136,7 @@ impl Answers {
         loop {
             match self {
                 Answers::Open(stream) => return stream.message().await,
-                Answers::Awaited(call) => *self = Answers::Open(call.await?.into_inner()),
+                Answers::Awaited(call) => *self = Answers::Open(Box::new(call.await?.into_inner())),
             }
         }
     }
@@ -223,7 +224,7 @@ impl Line {
     fn hear(&mut self, answer: ReportResponse) {
         if self.was_away || self.totals.connections == 0 {
             if self.was_away {
-                eprintln!("steerline-agent: the station {} has our reports again", self.station);
+                complain!("the station {} has our reports again", self.station);
             }
             self.was_away = false;
             self.totals.connections += 1;
@@ -286,9 +287,9 @@ impl Line {
 
     fn tell_away(&mut self, error: String) {
         self.was_away = true;
-        let text = format!("steerline-agent: no reports reach the station {}: {error}", self.station);
+        let text = format!("no reports reach the station {}: {error}", self.station);
         if self.told.insert(text.clone()) {
-            eprintln!("{text}; playing on, trying again");
+            complain!("{text}; playing on, trying again");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! One player at work: the shell around `player::Player` that downloads, reports and records.
 
+mod words;
+
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,10 +18,10 @@ use crate::film::{self, Film};
 use crate::http::{Answer, Body, Client, Flow, FlowEvent, HttpError};
 use crate::player::words::{Event, Fetch, Settings, Snapshot, State};
 use crate::player::Player;
-use crate::record::{self, seconds, Line, Playback, Recorder};
+use crate::record::{seconds, Line, Playback, Recorder};
 use crate::report::stream::{FromStation, Reporter};
 use crate::report::{report, Head};
-use crate::wire::steerline::flow::v1::DecisionKind;
+use crate::terminal::{complain, say};
 use crate::wire::steerline::report::v1::ReportCause;
 
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -75,7 +77,7 @@ pub async fn play(mut around: Surroundings) -> Result<Option<Outcome>, NotStarte
     };
     for note in &loaded.notes {
         if !around.quiet {
-            eprintln!("steerline-agent: {}: {note}", around.session_id);
+            complain!("{}: {note}", around.session_id);
         }
     }
     let film = Arc::new(loaded);
@@ -189,12 +191,12 @@ impl Session {
                 if to == State::FatalError {
                     self.error = Some(reason.clone());
                 }
-                self.say(at, &format!("{}: {reason}", word(to)));
-                self.state_line(&word(from), &word(to), &reason);
+                self.say(at, &format!("{}: {reason}", words::word(to)));
+                self.state_line(&words::word(from), &words::word(to), &reason);
                 self.report(ReportCause::StateChange);
             }
             Event::Quality { from, to, reason, at } => {
-                let (from, to) = (label(&self.film, from), label(&self.film, to));
+                let (from, to) = (words::label(&self.film, from), words::label(&self.film, to));
                 self.say(at, &format!("{from} -> {to}: {reason}"));
                 self.line("quality", json!({"from": from, "to": to, "reason": reason}));
                 self.report(ReportCause::QualitySwitch);
@@ -208,21 +210,11 @@ impl Session {
             Ok(answer) => {
                 self.player.fetched(fetch, answer.bytes, took);
                 self.advance();
-                let rate = answer.bytes as f64 * 8.0 / 1000.0 / took.as_secs_f64().max(1e-6);
-                let rate = (rate * 10.0).round() / 10.0;
-                self.line(
-                    "segment",
-                    json!({
-                        "track": track, "index": fetch.segment, "rendition": fetch.rendition,
-                        "start_s": seconds(fetch.start), "duration_s": seconds(fetch.end.saturating_sub(fetch.start)),
-                        "bytes": answer.bytes, "download_s": seconds(took), "rate_kbps": rate,
-                        "flow": record::flow(&answer.flow), "reused": answer.reused,
-                    }),
-                );
+                self.line("segment", words::segment(fetch, &answer, took));
             }
             Err(error) => {
                 let text = error.to_string();
-                self.say(self.elapsed(), &format!("a {} segment failed: {text}", word(track)));
+                self.say(self.elapsed(), &format!("a {} segment failed: {text}", words::word(track)));
                 self.line("failure", json!({"track": track, "index": fetch.segment, "error": text}));
                 let now = self.elapsed();
                 self.player.failed(fetch, &error.into(), now);
@@ -231,19 +223,11 @@ impl Session {
     }
 
     fn flow_changed(&mut self, event: FlowEvent) {
-        let (opened, closed) = match event {
-            FlowEvent::Opened(flow) => {
-                self.open.insert(flow);
-                (Some(flow), None)
-            }
-            FlowEvent::Closed(flow) => {
-                self.open.remove(&flow);
-                (None, Some(flow))
-            }
+        match event {
+            FlowEvent::Opened(flow) => self.open.insert(flow),
+            FlowEvent::Closed(flow) => self.open.remove(&flow),
         };
-        let open: Vec<Value> = self.open.iter().map(record::flow).collect();
-        let (opened, closed) = (opened.as_ref().map(record::flow), closed.as_ref().map(record::flow));
-        self.line("flows", json!({"flows": open, "opened": opened, "closed": closed}));
+        self.line("flows", words::flows(&self.open, event));
         self.report(ReportCause::FlowsChanged);
     }
 
@@ -255,42 +239,15 @@ impl Session {
                 self.player.advise(advice.sustainable_bps.max(0) as u64, now);
                 self.line("advice", json!({"sustainable_bps": advice.sustainable_bps, "reason": advice.reason}));
             }
-            FromStation::Decision(decision) => {
-                let kind = match decision.kind() {
-                    DecisionKind::Steer => "STEER",
-                    DecisionKind::Keep => "KEEP",
-                    DecisionKind::Release => "RELEASE",
-                    DecisionKind::Unspecified => "UNSPECIFIED",
-                };
-                let flow = decision.flow.as_ref().map(|flow| {
-                    json!({
-                        "protocol": flow.protocol, "client_address": flow.client_address,
-                        "client_port": flow.client_port, "server_address": flow.server_address,
-                        "server_port": flow.server_port,
-                    })
-                });
-                self.line(
-                    "decision",
-                    json!({
-                        "decision": kind, "decided_s": decision.time_s, "site": decision.site, "flow": flow,
-                        "from_line": decision.from_line, "to_line": decision.to_line,
-                        "reason": decision.reason, "strategy": decision.strategy,
-                    }),
-                );
-            }
+            FromStation::Decision(decision) => self.line("decision", words::decision(&decision)),
             FromStation::Rejection(rejection) => {
-                let reason = rejection.reason().as_str_name().trim_start_matches("REJECTION_REASON_");
-                eprintln!(
-                    "steerline-agent: {}: the station rejects report {}: {reason}: {}: {}",
-                    self.around.session_id, rejection.sequence_number, rejection.field, rejection.message
+                let (number, reason) = (rejection.sequence_number, words::reason(&rejection));
+                let (field, message) = (&rejection.field, &rejection.message);
+                complain!(
+                    "{}: the station rejects report {number}: {reason}: {field}: {message}",
+                    self.around.session_id
                 );
-                self.line(
-                    "rejection",
-                    json!({
-                        "sequence_number": rejection.sequence_number, "reason": reason,
-                        "field": rejection.field, "message": rejection.message,
-                    }),
-                );
+                self.line("rejection", words::rejection(&rejection));
             }
         }
     }
@@ -332,7 +289,7 @@ impl Session {
     /// Tells the person at the terminal.
     fn say(&self, at: Duration, text: &str) {
         if !self.around.quiet {
-            println!("{:8.1} s  {}  {text}", at.as_secs_f64(), self.around.session_id);
+            say!("{:8.1} s  {}  {text}", at.as_secs_f64(), self.around.session_id);
         }
     }
 
@@ -341,7 +298,7 @@ impl Session {
         let outcome = Outcome {
             session_id: self.around.session_id.clone(),
             last: self.player.snapshot(self.elapsed()),
-            shown: shown.map(|(index, time)| (label(&self.film, index), *time)).collect(),
+            shown: shown.map(|(index, time)| (words::label(&self.film, index), *time)).collect(),
             error: self.error.clone(),
         };
         let shown: serde_json::Map<String, Value> =
@@ -375,17 +332,4 @@ fn after(tick: Duration, every: Duration, now: Duration) -> Duration {
     } else {
         now + every
     }
-}
-
-/// What people call a rendition: its height, or its rate.
-fn label(film: &Film, index: usize) -> String {
-    match film.video[index].height {
-        Some(height) => format!("{height}p"),
-        None => format!("{} kbit/s", film.video[index].bandwidth_bps / 1000),
-    }
-}
-
-/// The word that the record uses.
-fn word<T: serde::Serialize>(value: T) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(String::from)).unwrap_or_default()
 }
