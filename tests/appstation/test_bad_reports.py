@@ -109,7 +109,7 @@ async def test_too_many_reports(controller: Controller, start_station: Any) -> N
             answer = await agent.ask(report(sequence_number=number, flows=[]))
             if answer.WhichOneof("message") == "rejection":
                 assert answer.rejection.reason == report_pb2.REJECTION_REASON_TOO_MANY
-                assert "20 a second" in answer.rejection.message
+                assert "20 reports of 4096 bytes a second" in answer.rejection.message
             answers.append(str(answer.WhichOneof("message")))
         assert answers[:40] == ["acknowledgement"] * 40
         assert "rejection" in answers[40:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from steerline_appstation.errors import StartError
 
 from .support import eventually, http_get
 
@@ -78,6 +81,23 @@ async def test_clean_stop(tmp_path: Path, number: signal.Signals) -> None:
         assert not lives(int(fields["redis_pid"]))
 
 
+async def test_clean_stop_in_trouble(tmp_path: Path) -> None:
+    """Also with a Redis that hangs and a reader that waits for it, the end comes within 2 s."""
+    async with command("run", "--settings", settings(tmp_path)) as process:
+        fields = await ready(process)
+        os.kill(int(fields["redis_pid"]), signal.SIGSTOP)
+        host, _, port = fields["rest"].rpartition(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET /decisions HTTP/1.1\r\nHost: test\r\n\r\n")
+        await asyncio.sleep(0.2)
+        began_s = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+        assert time.monotonic() - began_s < 2.0
+        assert not lives(int(fields["redis_pid"]))
+        writer.close()
+
+
 async def test_redis_dies_with_its_parent(tmp_path: Path) -> None:
     """Even a station that is killed leaves no Redis behind; the next one goes on with its history."""
     path = settings(tmp_path)
@@ -94,33 +114,27 @@ async def test_redis_dies_with_its_parent(tmp_path: Path) -> None:
         assert (await ready(process))["event"] == "ready"
 
 
-async def test_two_stations_in_one_directory(tmp_path: Path) -> None:
+async def test_two_stations_in_one_directory(start_station: Any) -> None:
     """The second is refused by name; the first goes on."""
-    path = settings(tmp_path)
-    async with command("run", "--settings", path) as first:
-        fields = await ready(first)
-        code, out, err = await outcome("run", "--settings", path)
-        assert (code, out) == (2, "")
-        assert "is in use by another station" in err
-        assert (await http_get(fields["rest"], "/health"))[0] == 200
+    first = await start_station(steering_port=9)
+    with pytest.raises(StartError, match="is in use by another station"):
+        await start_station(steering_port=9)
+    assert (await first.get("/health"))[0] == 200
 
 
-async def test_port_in_use(tmp_path: Path) -> None:
-    """A port that is taken is named, reports or rest, and no Redis is left behind."""
-    async with command("run", "--settings", settings(tmp_path)) as first:
-        fields = await ready(first)
-        for name in ("reports", "rest"):
-            other = {"reports": "127.0.0.1:0", "rest": "127.0.0.1:0", name: fields[name]}
-            text = "[listen]\n" + "".join(f'{k} = "{v}"\n' for k, v in other.items())
-            folder = tmp_path / name
-            folder.mkdir()
-            code, _, err = await outcome("run", "--settings", settings(folder, text))
-            assert code == 2
-            assert f"listen.{name} {fields[name]}" in err
-            assert "Traceback" not in err
+@pytest.mark.parametrize("name", ["reports", "rest"])
+async def test_port_in_use(start_station: Any, tmp_path: Path, name: str) -> None:
+    """A port that is taken is named, reports or rest, and nothing is left behind."""
+    first = await start_station(steering_port=9)
+    taken = getattr(first.ready, name)
+    listen = {"reports": "127.0.0.1:0", "rest": "127.0.0.1:0", name: taken}
+    with pytest.raises(StartError, match=f"listen.{name} {taken}.*allowed: a free port"):
+        await start_station(steering_port=9, listen=listen, redis={"directory": str(tmp_path / "other")})
+    assert (await first.get("/health"))[0] == 200
+    await start_station(steering_port=9, redis={"directory": str(tmp_path / "other")})
 
 
-@pytest.mark.parametrize("verb", [["check"], ["run"], ["run", "--check"]])
+@pytest.mark.parametrize("verb", [["check"], ["run"]])
 @pytest.mark.parametrize(
     ("text", "words"),
     [

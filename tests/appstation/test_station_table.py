@@ -142,3 +142,11 @@ def test_reports_of_one_address_are_limited() -> None:
     assert station.admit(PEER, 0.15) is None
     station.expire(60.0)
     assert station.admit(PEER, 60.0) is None
+
+
+def test_large_messages_count_as_many() -> None:
+    """An address cannot hide in a few large messages: their bytes count."""
+    station = Station(Policy(max_reports_per_s_per_address=100))
+    admitted = [station.admit(PEER, 0.0, 360_000) is None for _ in range(5)]
+    assert admitted == [True, True, True, False, False]
+    assert station.admit(OTHER, 0.0, 360_000) is None

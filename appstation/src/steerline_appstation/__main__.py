@@ -1,21 +1,14 @@
-"""Command line: wires settings, clock and signals to a station."""
+"""Command line: reads what is asked for and turns errors into exit codes."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import gc
 import json
-import random
-import signal
+import os
 import sys
 from pathlib import Path
 
-import structlog
-
-from steerline_appstation import logs, settings
-from steerline_appstation.application import Ready, serve
-from steerline_appstation.clock import Clock
+from steerline_appstation import settings
 from steerline_appstation.errors import StartError
 from steerline_appstation.shell.tls import check_certificate
 
@@ -84,8 +77,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return _check(arguments)
     loaded = settings.load(arguments.settings)
-    logs.configure(loaded.log_format, loaded.log_level)
-    asyncio.run(_serve(loaded))
+    # gRPC writes lines of its own to stderr, where a reader expects ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    # Only here: who checks settings need not wait for a web server to be imported.
+    from steerline_appstation.process import run
+
+    run(loaded)
     return 0
 
 
@@ -103,23 +100,6 @@ def _schema(_: argparse.Namespace) -> int:
 
 
 _COMMANDS = {"run": _run, "check": _check, "schema": _schema}
-
-
-async def _serve(loaded: settings.Settings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-
-    def ready(at: Ready) -> None:
-        print(f"event=ready reports={at.reports} rest={at.rest} redis_pid={at.redis_pid or ''}", flush=True)
-        structlog.get_logger().info("ready", reports=at.reports, rest=at.rest, redis_pid=at.redis_pid)
-        # What lives now lives on; the collector need not look at it again while reports wait.
-        gc.collect()
-        gc.freeze()
-
-    await serve(loaded, clock=Clock(), jitter=random.Random(), ready=ready, stop=stop)
-    structlog.get_logger().info("stopped")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from steerline_appstation.core.addresses import attribute
-from steerline_appstation.core.limits import ReportBudget
+from steerline_appstation.core.limits import BYTES_OF_A_REPORT, ReportBudget, reports_in
 from steerline_appstation.core.order import Order, OutOfOrderError
 from steerline_appstation.core.policy import Policy
 from steerline_appstation.core.session import Session
@@ -90,18 +90,19 @@ class Station:
     def __len__(self) -> int:
         return len(self._live)
 
-    def admit(self, peer: IPAddress, now_s: float) -> Rejected | None:
-        """Counts one message of this address, right or wrong. A rejection where it has sent too many."""
+    def admit(self, peer: IPAddress, now_s: float, size_bytes: int = 0) -> Rejected | None:
+        """Counts one message of this address, right or wrong. A rejection where it has sent too much."""
         per_s = self._policy.max_reports_per_s_per_address
         budget = self._budgets.get(peer)
         if budget is None:
             budget = self._budgets[peer] = ReportBudget(per_s, now_s)
-        if budget.take(now_s):
+        if budget.take(now_s, reports_in(size_bytes)):
             return None
         return Rejected(
             RejectionReason.TOO_MANY,
             "report",
-            f"too many reports from {peer}; allowed: {per_s} a second from one address",
+            f"too much from {peer}; allowed: {per_s} reports of {BYTES_OF_A_REPORT} bytes a second "
+            "from one address",
         )
 
     def report(self, report: PlaybackReport, peer: IPAddress, now_s: float) -> Accepted | History | Rejected:

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 import structlog
+from google.protobuf.message import DecodeError
 
 from steerline.report.v1 import report_pb2
 from steerline_appstation.clock import Clock
+from steerline_appstation.core.limits import BYTES_OF_A_REPORT
 from steerline_appstation.core.policy import Policy
 from steerline_appstation.core.station import (
     Accepted,
@@ -41,10 +43,10 @@ ASSESSMENT_EVERY_S: Final = 5.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Received:
-    """One message as it arrived. `message` is None where the bytes are no ReportRequest."""
+    """One message as it arrived, not looked at yet."""
 
     monotonic_ns: int
-    message: report_pb2.ReportRequest | None
+    data: bytes
 
 
 class AssessmentSink(Protocol):
@@ -74,16 +76,18 @@ class Desk:
     def receive(self, received: Received, peer: IPAddress, outbox: Outbox) -> bool:
         """Takes one message; answers go to `outbox`. False: this address sends too much."""
         now_s = received.monotonic_ns / 1e9
-        too_many = self._station.admit(peer, now_s)
-        message = received.message.report if received.message is not None else report_pb2.PlaybackReport()
-        if too_many is not None:
-            self._reject(too_many, message, peer, outbox)
+        too_much = self._station.admit(peer, now_s, len(received.data))
+        if too_much is not None:
+            # What is too large to be a report is not worth the time to find its session id.
+            small = len(received.data) <= BYTES_OF_A_REPORT
+            self._reject(too_much, _parsed(received.data) if small else None, peer, outbox)
             return False
+        message = _parsed(received.data)
         try:
-            if received.message is None:
-                raise InvalidValueError("report", "not readable", "a steerline.report.v1.ReportRequest")
-            if not received.message.HasField("report"):
-                raise InvalidValueError("report", "absent", "a PlaybackReport")
+            if message is None:
+                raise InvalidValueError(
+                    "report", "not there or not readable", "a ReportRequest with a report"
+                )
             report = wire.playback_report(message)
         except InvalidValueError as error:
             invalid = Rejected(RejectionReason.INVALID, error.field, str(error))
@@ -169,8 +173,20 @@ class Desk:
         self._log.info("session-ended", session=ended.session_id, reason=ended.reason)
 
     def _reject(
-        self, rejected: Rejected, message: report_pb2.PlaybackReport, peer: IPAddress, outbox: Outbox
+        self, rejected: Rejected, message: report_pb2.PlaybackReport | None, peer: IPAddress, outbox: Outbox
     ) -> None:
         self.rejected_count += 1
-        outbox.put(replies.rejection(rejected, message.session_id, message.sequence_number))
+        session_id, sequence_number = "", 0
+        if message is not None:
+            session_id, sequence_number = message.session_id, message.sequence_number
+        outbox.put(replies.rejection(rejected, session_id, sequence_number))
         self._log.debug("report-rejected", peer=str(peer), field=rejected.field, message=rejected.message)
+
+
+def _parsed(data: bytes) -> report_pb2.PlaybackReport | None:
+    """The report in a message; None where there is none, or the bytes are no message."""
+    try:
+        request = report_pb2.ReportRequest.FromString(data)
+    except DecodeError:
+        return None
+    return request.report if request.HasField("report") else None

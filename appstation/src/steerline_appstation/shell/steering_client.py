@@ -22,13 +22,15 @@ from steerline_contract.steering import Assessment
 
 LEAST_WAIT_S: Final = 0.1
 MOST_WAIT_S: Final = 1.0
+# A stream that lived this long was a good one: the next try comes at once.
+GOOD_STREAM_S: Final = 2.0
 # Sessions whose assessment may wait at once; a newer one of the same session takes its place.
 MAX_WAITING: Final = 20_000
 
 _OPTIONS: Final[list[tuple[str, int]]] = [
     # The wait between tries is ours; gRPC's own grows to minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 500),
+    ("grpc.min_reconnect_backoff_ms", 2000),  # how long one try may take
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.keepalive_time_ms", 10_000),
@@ -54,7 +56,7 @@ class SteeringClient:
         self._waiting: dict[str, Assessment] = {}
         self._filled = asyncio.Event()
         self._log = structlog.get_logger().bind(controller=target)
-        self._said = ""
+        self._said_away = False
         self.connected = False
         self.since_s = clock.unix_s()
         # From a report's arrival to its assessment being handed to the transport.
@@ -84,16 +86,19 @@ class SteeringClient:
         """
         wait_s = LEAST_WAIT_S
         while True:
-            problem, was_connected = await self._one_stream(current, take)
+            began_ns = self._clock.monotonic_ns()
+            problem = await self._one_stream(current, take)
+            lived_s = (self._clock.monotonic_ns() - began_ns) / 1e9
+            good = self.connected and lived_s >= GOOD_STREAM_S
             self._disconnected(problem)
-            wait_s = LEAST_WAIT_S if was_connected else min(MOST_WAIT_S, 2 * wait_s)
+            wait_s = LEAST_WAIT_S if good else min(MOST_WAIT_S, 2 * wait_s)
             await asyncio.sleep(wait_s * self._jitter.uniform(0.5, 1.0))
 
     async def _one_stream(
         self,
         current: Callable[[], list[Assessment]],
         take: Callable[[steering_pb2.ConnectResponse], None],
-    ) -> tuple[str, bool]:
+    ) -> str:
         async with self._channel() as channel:
             call = cast(Any, steering_pb2_grpc.SteeringServiceStub(channel)).Connect()
             sender: asyncio.Task[None] | None = None
@@ -122,7 +127,7 @@ class SteeringClient:
                         asyncio.CancelledError, grpc.RpcError, asyncio.InvalidStateError
                     ):
                         await sender
-            return problem, sender is not None
+            return problem
 
     async def _send(self, call: Any) -> None:
         while True:
@@ -144,7 +149,6 @@ class SteeringClient:
     def _connected(self, current: list[Assessment]) -> None:
         self.connected = True
         self.since_s = self._clock.unix_s()
-        self._said = ""
         self._log.info("controller-connected", sessions=len(current))
         for assessment in current:
             # Not a fresh report: no latency is measured from it.
@@ -152,9 +156,9 @@ class SteeringClient:
 
     def _disconnected(self, problem: str) -> None:
         self._waiting.clear()
+        if self.connected or not self._said_away:
+            self._log.warning("controller-away", problem=problem)
+            self._said_away = True
         if self.connected:
             self.connected = False
             self.since_s = self._clock.unix_s()
-        if not self._said:
-            self._log.warning("controller-away", problem=problem)
-            self._said = problem
