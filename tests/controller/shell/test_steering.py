@@ -116,7 +116,7 @@ def output_of(home: Any, bridge: str, port: int) -> str:
 
 
 def test_from_assessment_to_barrier(home: Any, station: Any) -> None:
-    """A critical session's flow becomes steered on both switches, confirmed to the station with both times."""
+    """A critical session's flow becomes steered on both switches, and the station is told when."""
     send(home, 5555)
     time.sleep(0.5)
     station.assess("s1", [flow(home, 5555)], critical=True)
@@ -153,7 +153,10 @@ def test_operator(home: Any, station: Any) -> None:
     assert operate(home, "undrain", "home", "line3").returncode == 0
     for argv, part in (
         (("pin", "s9", "line1"), "session 's9' is not known; there are: s1"),
-        (("steer", "s1", "line9"), "line 'line9' of site 'home' does not exist; there are: line1, line2, line3"),
+        (
+            ("steer", "s1", "line9"),
+            "line 'line9' of site 'home' does not exist; there are: line1, line2, line3",
+        ),
         (("drain", "elsewhere", "line1"), "site 'elsewhere' does not exist; there are: home"),
         (("release", "x y"), "session_id is 'x y'; allowed: 1 to 64"),
         (("state", "--steering", "127.0.0.1:1"), "no controller answers at 127.0.0.1:1"),

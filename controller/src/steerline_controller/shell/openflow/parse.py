@@ -28,7 +28,9 @@ def _guarded(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def guard(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return function(*args, **kwargs)
-        except (struct.error, IndexError) as error:
+        except MalformedMessageError:
+            raise
+        except (struct.error, IndexError, ValueError) as error:
             raise MalformedMessageError(f"{function.__name__}: {error}") from error
 
     return guard
@@ -175,6 +177,7 @@ def output_port(instructions: bytes) -> int | None:
     return None
 
 
+@_guarded
 def flow_of_match(match: bytes, side: Side) -> FiveTuple | None:
     """The flow that a per-flow rule at `side` is about; None when the match is not one of a flow.
 
