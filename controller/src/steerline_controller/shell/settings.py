@@ -52,7 +52,7 @@ Name = Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9._
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ListenSettings(_Strict):

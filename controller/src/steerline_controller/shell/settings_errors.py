@@ -38,6 +38,7 @@ def _line(detail: ErrorDetails, model: type[BaseModel]) -> str:
     allowed = {
         "greater_than_equal": f"{context.get('ge')} or more",
         "less_than_equal": f"{context.get('le')} or less",
+        "tuple_type": f"a list, as [[{key}]] or [...]",
         "literal_error": f"{context.get('expected')}",
         "string_pattern_mismatch": f"text of the form {context.get('pattern')}",
         "string_too_long": f"at most {context.get('max_length')} characters",
