@@ -6,8 +6,6 @@ import argparse
 import os
 import sys
 
-from steerline_testbed.experiment import cli as experiment_cli
-from steerline_testbed.measure import cli as measure_cli
 from steerline_testbed.network import cli as network_cli
 from steerline_testbed.network.errors import TestbedError
 
@@ -35,8 +33,13 @@ def main() -> None:
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     network_cli.register(subparsers)
-    experiment_cli.register(subparsers)
-    measure_cli.register(subparsers)
+    if sys.argv[1:2] not in [[name] for name in network_cli.COMMANDS]:
+        # plots and tables take a second to load: the network's commands do without
+        from steerline_testbed.experiment import cli as experiment_cli
+        from steerline_testbed.measure import cli as measure_cli
+
+        experiment_cli.register(subparsers)
+        measure_cli.register(subparsers)
     options = parser.parse_args()
     try:
         status = options.command(options)

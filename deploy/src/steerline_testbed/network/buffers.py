@@ -2,9 +2,9 @@
 
 Open vSwitch's userspace datapath reads each port from a packet socket with the system's default buffer
 (212,992 bytes, about 90 full frames). While its one thread does something else, a burst of TCP overflows it,
-and what is lost there stands in no counter. (Measured: 50 downloads starting at once lost 1.5 % of their packets
-that way.) The default belongs to the whole machine, so it is left alone; the daemon's own sockets are widened
-from outside instead.
+and what is lost there stands in no counter. (Measured: 50 downloads starting at once lost 1.5 % of their
+packets that way.) The default belongs to the whole machine, so it is left alone; the daemon's own sockets are
+widened from outside instead.
 """
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ from steerline_testbed.network.process import Process
 from steerline_testbed.network.tools import require_root
 from steerline_testbed.network.topology import Topology
 
+COMMANDS = ("up", "down", "list", "clean", "cut", "restore", "assert")
+"""What `register` adds."""
+
 Command = Callable[[argparse.Namespace], int]
 
 

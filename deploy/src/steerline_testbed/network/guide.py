@@ -23,7 +23,7 @@ def shape(topology: Topology) -> str:
 def text(plan: Plan, directory: Path) -> str:
     """Who is where in a run, and the commands to look at it from inside."""
     core = f"ip netns exec {plan.core.namespace}"
-    viewer = next(n for n in plan.nodes.values() if n.name in ("viewer1", "home1"))
+    viewer = next(n for n in plan.nodes.values() if n.name in ("viewer1", "home1")).namespace
     server = plan.nodes["video-server"].ipv4
     tools = Path(sys.executable).parent
     rows = [f"run {plan.run_id} is up: {shape(plan.topology)}", "", "hosts"]
@@ -40,15 +40,15 @@ def text(plan: Plan, directory: Path) -> str:
     rows += [
         "",
         "look around (as root)",
-        f"  a host's shell      ip netns exec {viewer.namespace} bash",
-        f"  across the lines    ip netns exec {viewer.namespace} ping {server}",
+        f"  a host's shell      ip netns exec {viewer} bash",
+        f"  across the lines    ip netns exec {viewer} ping {server}",
         f"  a switch's rules    {switch}",
         f"  a line's queue      tc -n {plan.lines[0].namespace} -s qdisc show dev to-a",
         f"  the station         {core} curl -s http://{REST_ADDRESS}/openapi.json",
         f"  the controller      {core} {tools}/steerline-controller state --steering {STEERING_ADDRESS}",
-        f"  cut a line          steerline-testbed cut {plan.run_id} {plan.lines[0].name} --how silent",
+        f"  cut a line          {tools}/steerline-testbed cut {plan.run_id} {plan.lines[0].name}",
         f"  settings and logs   {directory}",
-        f"  end it              steerline-testbed down {plan.run_id}",
+        f"  end it              {tools}/steerline-testbed down {plan.run_id}",
     ]
     return "\n".join(rows)
 

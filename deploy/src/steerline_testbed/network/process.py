@@ -110,7 +110,7 @@ class Spawner:
         self, node: str, namespace: str, argv: Sequence[str], log: str, env: Mapping[str, str] | None
     ) -> Process:
         path = self._directory / log
-        command = ["ip", "netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL", "--", *argv]
+        command = ["setpriv", "--pdeathsig", "KILL", "--", "ip", "netns", "exec", namespace, *argv]
         try:
             with path.open("ab") as output:
                 popen = subprocess.Popen(

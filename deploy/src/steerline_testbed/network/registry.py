@@ -23,6 +23,7 @@ from steerline_testbed.network import namespaces
 from steerline_testbed.network.errors import MissingRequirementError, RunExistsError, TestbedError
 
 JOURNAL = "registry.jsonl"
+_LONGEST_PATH = 70
 DEFAULT_BASE = Path("/run/steerline")
 
 
@@ -135,6 +136,11 @@ def locked(base: Path) -> Generator[None]:
 def claim(base: Path, run_id: str) -> Path:
     """The run's own new directory (call it while `locked`); RunExistsError when the id is in use."""
     directory = base / run_id
+    if len(str(directory)) > _LONGEST_PATH:
+        raise TestbedError(
+            f"run directory {directory} has {len(str(directory))} characters; "
+            f"allowed: {_LONGEST_PATH}, so that the names of sockets in it fit"
+        )
     if directory.exists():
         record = read(directory)
         if record.alive and record.runner:
