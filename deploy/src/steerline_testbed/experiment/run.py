@@ -114,6 +114,7 @@ class _Run:
             raise self._named(failure)
         summary = self._write(_reason(failure))
         if failure is not None:
+            self._progress.phase(f"{self._order.out} keeps what was measured, marked as partial")
             raise self._named(failure)
         return summary
 

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import errno
 import json
+import os
 import signal
 import socket
 import sys
@@ -67,7 +68,8 @@ class Download:
             host = f"[{self._server}]" if family == socket.AF_INET6 else self._server
             await loop.sock_sendall(sock, f"GET {self._path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         except OSError as error:
-            self._end(f"cannot connect: {error.strerror}")
+            # asyncio puts a sentence of its own where the system's words would be.
+            self._end(f"cannot connect: {os.strerror(error.errno) if error.errno else error}")
             return
         self.alive = True
         self._recorder.write("start", download=self.number, local_port=sock.getsockname()[1])
