@@ -13,6 +13,8 @@ import pytest
 
 from steerline_testbed.network import (
     BuildError,
+    Line,
+    LineDownError,
     Network,
     RunExistsError,
     TestbedError,
@@ -120,6 +122,44 @@ def test_a_failing_build_removes_what_it_had_made(
         Network.create(SMALL, run_id, base)
     assert of_run(run_id) == []
     assert not (base / run_id).exists()
+
+
+def test_a_line_that_does_not_come_up_is_named(
+    run_id: str, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line without carrier ends the build with its name and ports, and everything is removed."""
+    build = line.build
+
+    def build_dead(what: Line, core: str) -> None:
+        build(what, core)
+        if what.name == "line2":
+            line.cut(what, "carrier")
+
+    monkeypatch.setattr(line, "build", build_dead)
+    with pytest.raises(LineDownError, match=r"line2 \(a-line2 to b-line2\)"):
+        Network.create(Topology.default(lines=3), run_id, base)
+    assert of_run(run_id) == []
+
+
+def test_a_full_disk_ends_a_run_in_order(run_id: str, base: Path) -> None:
+    """When the run's directory is full, starting a program says so, and the run still ends whole."""
+    base.mkdir(exist_ok=True)
+    small = base / "full"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], check=True)
+    try:
+        with Network.create(SMALL, run_id, small) as network:
+            with pytest.raises(OSError, match=r"No space left"):
+                (network.directory / "filler").write_bytes(b"x" * 200_000)
+            with pytest.raises(BuildError, match=r"No space left"):
+                for _ in range(1000):
+                    network.spawn("core", ["sleep", "1000"], log="x.log")
+        assert of_run(run_id) == []
+        assert processes_of(run_id) == []
+        assert [path.name for path in small.iterdir()] == [".lock"]
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+        small.rmdir()
 
 
 @pytest.mark.parametrize(

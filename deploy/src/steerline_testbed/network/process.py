@@ -123,7 +123,12 @@ class Spawner:
                 )
         except OSError as error:
             raise BuildError(f"start {argv[0]} in {node}: {error}") from None
-        self._journal.child(popen.pid)
+        try:
+            self._journal.child(popen.pid)
+        except BuildError:
+            os.killpg(popen.pid, signal.SIGKILL)  # nobody would know whose it is
+            popen.wait()
+            raise
         process = Process(popen, node, argv, path)
         self.processes.append(process)
         return process

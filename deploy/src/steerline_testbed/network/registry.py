@@ -8,6 +8,7 @@ later start can tell dead runs from live ones, and remove exactly what the dead 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from steerline_testbed.network import namespaces
-from steerline_testbed.network.errors import MissingRequirementError, RunExistsError, TestbedError
+from steerline_testbed.network.errors import BuildError, MissingRequirementError, RunExistsError, TestbedError
 
 JOURNAL = "registry.jsonl"
 _LONGEST_PATH = 70
@@ -71,12 +72,16 @@ class Journal:
     """Appends to the journal of one's own run."""
 
     def __init__(self, directory: Path) -> None:
-        self._file = (directory / JOURNAL).open("a", encoding="utf-8")
+        self._file = (directory / JOURNAL).open("ab", buffering=0)
 
     def write(self, **entry: Any) -> None:
-        """One line, on disk before this returns to the caller who then acts."""
-        self._file.write(json.dumps(entry) + "\n")
-        self._file.flush()
+        """One line, in the file before this returns to the caller who then acts; BuildError when full."""
+        try:
+            line = json.dumps(entry).encode() + b"\n"
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise BuildError(f"journal {self._file.name} cannot be written: {error.strerror}") from None
 
     def child(self, pid: int) -> None:
         """A child that has just been started."""
@@ -170,7 +175,11 @@ def clean_orphans(base: Path, say: Callable[[str], None]) -> list[str]:
         if record.runner is None and (record.namespaces or record.children):
             say(f"{record.directory}: no runner stands in its journal; left as it is")
             continue
-        ended = remove(record)
+        try:
+            ended = remove(record)
+        except TestbedError as error:
+            say(f"the dead run {record.run_id} could not be cleaned: {error}")
+            continue
         cleaned.append(record.run_id)
         say(
             f"cleaned the dead run {record.run_id}: {len(record.namespaces)} namespaces, "
