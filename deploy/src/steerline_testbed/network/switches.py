@@ -77,7 +77,7 @@ class Switches:
             self.env,
         )
         self._processes.append(daemon)
-        # A switch does not wait for its users' programs: beside busy players and servers on few cores its share
+        # A switch does not wait for its users: beside busy players and servers on few cores its share
         # of time must not depend on theirs. Where that is not allowed, the self-assertion still judges.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, daemon.pid, _NICE)
