@@ -129,7 +129,9 @@ def test_packet_out(xid: int, in_port: int, port: int, data: bytes) -> None:
 
 @given(words, st.integers(0, 255), cookies, cookies)
 def test_requests(xid: int, table: int, cookie: int, mask: int) -> None:
-    """BARRIER_REQUEST and the requests for counters."""
+    """BARRIER_REQUEST, SET_CONFIG and the requests for counters."""
+    set_config = parser.OFPSetConfig(PROTOCOL, ofp.OFPC_FRAG_NORMAL, 0xFFFF)
+    assert wire.set_config(xid) == bytes_of(set_config, xid)
     assert wire.barrier(xid) == bytes_of(parser.OFPBarrierRequest(PROTOCOL), xid)
     flow_stats = parser.OFPFlowStatsRequest(
         PROTOCOL, 0, table, ofp.OFPP_ANY, ofp.OFPG_ANY, cookie, mask, parser.OFPMatch()

@@ -183,6 +183,11 @@ class Network:
             for side in ("A", "B")
         }
         head = {"strategy": "round-robin", "mode": "reactive", "record": str(self.directory / "events.jsonl")}
+        connect = {
+            side: f'connect = "unix:{self.directory}/{side}.mgmt"' if changes.get("dial") else ""
+            for side in ("A", "B")
+        }
+        changes.pop("dial", None)
         lines = changes.pop("lines", range(1, self.lines + 1))
         head |= changes
         text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in head.items())
@@ -195,9 +200,11 @@ name = "home"
 [site.A]
 datapath_id = "00000000000000a1"
 edge_ports = {edges["A"]}
+{connect["A"]}
 [site.B]
 datapath_id = "00000000000000b1"
 edge_ports = {edges["B"]}
+{connect["B"]}
 """
         for index in lines:  # type: ignore[attr-defined]
             text += f'[[site.line]]\nname = "line{index}"\nport_A = "a-line{index}"\n'
@@ -217,7 +224,8 @@ edge_ports = {edges["B"]}
         controller = Controller(self, self.settings(**changes), name)
         self._controllers.append(controller)
         before = controller.text().count("switch ready")
-        self.connect()
+        if not changes.get("dial"):
+            self.connect()
         if ready:
             controller.wait_log("switch ready", before + 2)
         return controller

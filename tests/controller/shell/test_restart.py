@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -127,4 +128,35 @@ def test_a_switch_that_restarts_gets_everything_again(home: Any) -> None:
     controller.wait_log("switch lost")
     home.connect()
     controller.wait_log("switch ready", 3)
+    home.ping("viewer", "server")
+
+
+def test_connecting_to_switches(home: Any) -> None:
+    """Told where a switch listens, the controller has both again within 3 s of listening itself."""
+    first = home.controller(dial=True)
+    home.ping("viewer", "server")
+    first.end(signal.SIGKILL)
+    time.sleep(6)
+    second = home.controller(name="second", dial=True)
+    times = [
+        float(minute) * 60 + float(second_)
+        for minute, second_ in re.findall(
+            r":(\d\d):([\d.]+)Z \[info +\] (?:ready|switch ready)", second.text()
+        )
+    ]
+    assert (times[-1] - times[0]) % 3600 < 3
+    home.ping("server", "other", version=6)
+
+
+def test_a_dead_switch_is_noticed(home: Any) -> None:
+    """A switch that stops answering, its connection still open, is given up within seconds."""
+    controller = home.controller()
+    daemon = int((home.directory / "ovs-vswitchd.pid").read_text())
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        controller.wait_log("no answer to 3 echo requests", 2, timeout_s=15)
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    controller.wait_log("switch ready", 4)
+    time.sleep(3)  # the lines were silent: four probes must come out before they are used again
     home.ping("viewer", "server")

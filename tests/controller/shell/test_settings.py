@@ -97,6 +97,8 @@ WRONG = [
     ('side = "A"', 'side = "C"', "side is 'C'; allowed: 'A' or 'B'"),
     ("[[site.line]]", "[[site.lines]]", "site[1].lines is not a key; allowed here: name, A, B, line, host"),
     ("damping_s = 10", "damping_s = ", "is not TOML"),
+    ('edge_ports = ["a-v', 'connect = "10.0.0.1:6654"\nedge_ports = ["a-v',
+     "site[1].A.connect is '10.0.0.1:6654'; allowed: unix:/path"),
     ("[[site]]", "[site]", "allowed: a list, as [[site]]"),
     ('name = "home"', 'name = "ho me"', "site[1].name is 'ho me'; allowed: text of the form"),
 ]  # fmt: skip

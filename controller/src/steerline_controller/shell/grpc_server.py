@@ -82,7 +82,7 @@ class SteeringService(rpc.SteeringServiceServicer):
                     said = time.monotonic()
                     LOG.warning("assessment refused", peer=stream.peer, why=str(error))
                 continue
-            self._inbox.put(Said(assessment, stream.number))
+            self._inbox.put(Said(assessment))
 
     def _refusal(self, request: pb.ConnectRequest, error: InvalidValueError) -> Decision:
         return Decision(

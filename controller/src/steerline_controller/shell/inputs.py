@@ -75,10 +75,9 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An assessment, and the stream that it came by."""
+    """An assessment of a station."""
 
     assessment: Assessment
-    stream: int
 
 
 OperatorEvent = SteerSession | PinSession | ReleaseSession | DrainLine

@@ -73,12 +73,6 @@ class Publisher:
         for stream in self._streams.values():
             stream.put(message)
 
-    def tell(self, number: int, message: ConnectResponse) -> None:
-        """To one station, if it is still there."""
-        stream = self._streams.get(number)
-        if stream is not None:
-            stream.put(message)
-
     @property
     def count(self) -> int:
         """How many stations are connected."""

@@ -88,7 +88,6 @@ class _Enforcing:
     """An assessment whose effects the switches have not confirmed yet."""
 
     session_id: str
-    stream: int
     received_ns: int
     moved: int
     waiting: set[tuple[int, int]]
@@ -257,7 +256,6 @@ class Runner:
             self._enforcing.append(
                 _Enforcing(
                     assessment.session_id,
-                    item.stream,
                     assessment.received_monotonic_ns,
                     sum(isinstance(e, PlaceFlow) for e in moved),
                     waiting,

@@ -80,7 +80,8 @@ def run(settings: Settings, engine: EngineLike) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda n, _frame: inbox.put(Stop(signal.Signals(n).name)))
     try:
-        switches = OpenFlowServer(split_listen(settings.listen.openflow), inbox, runner.allowed)
+        targets = tuple(side.target for _, _, side in settings.switches() if side.target is not None)
+        switches = OpenFlowServer(split_listen(settings.listen.openflow), inbox, runner.allowed, targets)
     except OSError as error:
         raise CannotStartError(f"listen.openflow {settings.listen.openflow}: {error.strerror}") from error
     steering = SteeringServer(

@@ -33,6 +33,17 @@ def split_listen(text: str) -> tuple[str, int]:
     return str(address), number
 
 
+def _connect(text: str) -> str:
+    if text.startswith("unix:/") and len(text) <= 107 + 5:
+        return text
+    try:
+        if split_listen(text)[1] and is_loopback(text):
+            return text
+    except ValueError:
+        pass
+    raise ValueError("allowed: unix:/path of at most 107 characters, or a loopback address:port")
+
+
 def is_loopback(text: str) -> bool:
     """Whether an address:port is reachable from this machine alone."""
     return ipaddress.ip_address(split_listen(text)[0]).is_loopback
@@ -74,7 +85,21 @@ class SideSettings(_Strict):
     """One switch of a site."""
 
     datapath_id: str = Field(pattern=r"^[0-9a-f]{16}$", description="16 hexadecimal digits, as OVS shows it")
+    connect: Annotated[str, AfterValidator(_connect)] | None = Field(
+        None,
+        description="connect to the switch, which listens here, instead of waiting for it: unix:/path "
+        "(Open vSwitch: RUNDIR/BRIDGE.mgmt) or a loopback address:port; it is back sooner after a restart",
+    )
     edge_ports: tuple[PortName, ...] = Field((), max_length=4096, description="ports that are not lines")
+
+    @property
+    def target(self) -> tuple[str, str | int] | None:
+        """Where the switch listens: ("unix", path) or (address, port)."""
+        if self.connect is None:
+            return None
+        if self.connect.startswith("unix:"):
+            return "unix", self.connect.removeprefix("unix:")
+        return split_listen(self.connect)
 
     @property
     def number(self) -> int:

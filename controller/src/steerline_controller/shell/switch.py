@@ -137,6 +137,7 @@ class Switch:
     def start(self, weights: Mapping[str, int], discovery_line: str) -> None:
         """Asks what is there, and puts the pipeline beside it. Nothing is taken away yet."""
         self._weights, self._discovery_line = dict(weights), discovery_line
+        self._out += wire.set_config(next(self._xids))
         self._readback = next(self._xids)
         self._out += wire.flow_stats_request(self._readback, wire.ALL_TABLES, cookies.OURS, cookies.OURS_MASK)
         self._install()

@@ -42,7 +42,7 @@ with warnings.catch_warnings():
     from os_ken.ofproto.ofproto_parser import msg as parse_message
 
 from steerline_controller.shell.inputs import Inbox, PortInfo, PortNews, Raw, SwitchDown, SwitchUp
-from steerline_controller.shell.openflow import encode, hello, wire
+from steerline_controller.shell.openflow import dial, encode, hello, wire
 from steerline_controller.shell.openflow.channel import MAX_PENDING, Sender
 
 LOG = structlog.get_logger()
@@ -92,7 +92,7 @@ class SwitchConnection(controller.Datapath):
         self._sender = Sender(connection)
         self._announced = False
         self._reason = "the switch closed the connection"
-        self.peer = f"{address[0]}:{address[1]}" if address else "?"
+        self.peer = ":".join(map(str, address[:2]))
 
     # ------------------------------------------------------------ Channel
 
@@ -226,7 +226,7 @@ class SwitchConnection(controller.Datapath):
 
     def refused(self, why: str) -> None:
         """Says, once per peer and reason in a while, why a switch is turned away."""
-        _refusals.say(self.address[0] if self.address else "?", why)
+        _refusals.say(self.peer if self.address[0] == "unix" else self.address[0], why)
 
 
 class _Refusals:
@@ -276,12 +276,23 @@ class SteerlineApp(app_manager.OSKenApp):
 class OpenFlowServer:
     """Listens for switches and feeds the inbox. One per process: os-ken keeps global state."""
 
-    def __init__(self, listen: tuple[str, int], inbox: Inbox, allowed: Callable[[int], str]) -> None:
-        """Binds at once. Raises OSError. `allowed`: "" for a datapath id that may connect, else why not."""
+    def __init__(
+        self,
+        listen: tuple[str, int],
+        inbox: Inbox,
+        allowed: Callable[[int], str],
+        connect: tuple[dial.Target, ...] = (),
+    ) -> None:
+        """Binds at once. Raises OSError.
+
+        `allowed`: "" for a datapath id that may connect, else why not. `connect`: switches that
+        listen; they are connected to, and again when lost.
+        """
         host, port = listen
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=128)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
+        self._connect = connect
         SwitchConnection.inbox = inbox
         SwitchConnection.allowed = staticmethod(_saying(allowed))
 
@@ -297,6 +308,8 @@ class OpenFlowServer:
         manager = app_manager.AppManager.get_instance()
         manager.load_apps([__name__])
         manager.instantiate_apps(**manager.create_contexts())
+        for target in self._connect:
+            hub.spawn(dial.keep_connected, target, _serve)
 
     def _stream_server(self, _address: object, handle: Callable[..., object]) -> OpenFlowServer:
         self._handle = handle

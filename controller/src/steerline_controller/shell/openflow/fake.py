@@ -89,7 +89,7 @@ class FakeSwitch:
         elif kind == ofp.OFPT_GROUP_MOD:
             self._group_mod(message)
         elif kind == wire.PACKET_OUT:
-            port = struct.unpack_from("!I", message, 28)[0]
+            port = int.from_bytes(message[28:32], "big")
             self.packets_out.append((port, message[40:]))
         elif kind == wire.BARRIER_REQUEST:
             self._answer(struct.pack("!BBHI", 4, wire.BARRIER_REPLY, 8, xid))
@@ -127,7 +127,7 @@ class FakeSwitch:
         group = _Group(kind)
         at = 16
         while at < len(message):
-            bucket = parser.OFPBucket.parser(message, at)
+            bucket: Any = parser.OFPBucket.parser(message, at)
             group.buckets.append((bucket.watch_port, bucket.actions[0].port))
             at += bucket.len
         # ADD of a group that exists and MODIFY of one that does not are refused.
@@ -169,7 +169,7 @@ class FakeSwitch:
         while table is not None:
             entry = self._best(table, packet)
             table = None
-            for instruction in entry.instructions if entry else ():
+            for instruction in entry.instructions if entry is not None else ():
                 if instruction.type == ofp.OFPIT_GOTO_TABLE:
                     table = instruction.table_id
                 else:

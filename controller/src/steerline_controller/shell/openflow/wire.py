@@ -18,6 +18,7 @@ VERSION: Final = 4  # OpenFlow 1.3
 
 HELLO: Final = 0
 ERROR: Final = 1
+SET_CONFIG: Final = 9
 PACKET_IN: Final = 10
 FLOW_REMOVED: Final = 11
 PACKET_OUT: Final = 13
@@ -42,6 +43,7 @@ _FLOW_MOD: Final = struct.Struct("!BBHIQQBBHHHIIIHxx")
 _OUTPUT: Final = struct.Struct("!HH4xHHIH6x")  # APPLY_ACTIONS with one output
 _PACKET_OUT: Final = struct.Struct("!BBHIIIH6xHHIH6x")
 _HEADER: Final = struct.Struct("!BBHI")
+_SET_CONFIG: Final = struct.Struct("!BBHIHH")
 _MULTIPART: Final = struct.Struct("!BBHIHH4x")
 _FLOW_STATS_REQUEST: Final = struct.Struct("!B3xII4xQQHH4x")
 _PORT_STATS_REQUEST: Final = struct.Struct("!I4x")
@@ -165,6 +167,11 @@ def packet_out(xid: int, in_port: int, port: int, data: bytes) -> bytes:
 def barrier(xid: int) -> bytes:
     """BARRIER_REQUEST."""
     return _HEADER.pack(VERSION, BARRIER_REQUEST, 8, xid)
+
+
+def set_config(xid: int) -> bytes:
+    """SET_CONFIG: fragments as they are; whole packets. A switch we connected to tells nothing before it."""
+    return _SET_CONFIG.pack(VERSION, SET_CONFIG, 12, xid, 0, 0xFFFF)
 
 
 def flow_stats_request(xid: int, table: int, cookie: int, mask: int) -> bytes:
