@@ -10,6 +10,7 @@ import pytest
 
 from steerline_testbed.experiment import demo, report, results
 from steerline_testbed.experiment.compare import Result
+from steerline_testbed.experiment.series import DecisionRow
 
 from .handmade import circumstances, settings_of_run, starving_run
 
@@ -74,3 +75,11 @@ def test_a_folder_without_a_complete_run_is_refused(tmp_path: Path) -> None:
     """It is named."""
     with pytest.raises(FileNotFoundError, match=str(tmp_path)):
         Result.load("x", tmp_path)
+
+
+def test_decisions_that_say_the_same_are_shown_once() -> None:
+    """Three equal ones in a row become one, taken three times; a later one stands by itself."""
+    keep = [DecisionRow(float(second), "keep", session_id="v", reason="same") for second in range(3)]
+    other = DecisionRow(9.0, "steer", session_id="v", to_line="line2")
+    found = report.grouped([*keep, other, keep[0]])
+    assert [(one["times"], one["row"].kind) for one in found] == [(3, "keep"), (1, "steer"), (1, "keep")]

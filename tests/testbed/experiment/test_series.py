@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from steerline_testbed.experiment import jsons, series, stage
+from steerline_testbed.experiment import jsons, measure, series, stage
 from steerline_testbed.experiment.clock import Zero
 from steerline_testbed.experiment.series import Recording
 from steerline_testbed.experiment.tail import Tail
@@ -104,3 +105,17 @@ def test_retransmissions_are_read_from_the_kernels_table() -> None:
     text = "Ip: Forwarding\nIp: 1\nTcp: RtoMin ActiveOpens RetransSegs\nTcp: 200 3 17\n"
     assert stage.parse_retransmitted(text) == 17
     assert stage.parse_retransmitted("") == 0
+
+
+def test_the_tear_down_is_no_part_of_the_run(tmp_path: Path) -> None:
+    """What is recorded after the end, players that quit for example, is left out."""
+    head = {"kind": "sample", "buffer_s": 1.0}
+    (tmp_path / "player1.jsonl").write_text(
+        json.dumps({"time_s": 1_700_000_009.0, "player_state": "PLAYING", **head})
+        + "\n"
+        + json.dumps({"time_s": 1_700_000_010.4, "player_state": "QUIT", **head})
+        + "\n"
+    )
+    recording = Recording()
+    measure.read_records(tmp_path, 1, ZERO, 10.0, recording)
+    assert [one.state for one in recording.samples] == ["PLAYING"]

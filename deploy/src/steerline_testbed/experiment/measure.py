@@ -16,6 +16,8 @@ from steerline_testbed.experiment.stage import Stage
 from steerline_testbed.experiment.tail import Tail
 
 STEP_S = 0.5
+# The last samples may be this late and still belong to the run.
+AFTER_END_S = 0.05
 
 
 class Measurement:
@@ -123,10 +125,18 @@ def _is_move(row: DecisionRow) -> bool:
     return row.kind != "keep" and (bool(row.session_id) or row.from_line != row.to_line)
 
 
-def read_records(raw: Path, videos: int, zero: Zero, recording: Recording) -> None:
-    """Adds everything that the programs wrote below `raw` to a recording."""
+def read_records(raw: Path, videos: int, zero: Zero, end_s: float, recording: Recording) -> None:
+    """Adds what the programs wrote below `raw` to a recording, up to `end_s`.
+
+    What comes later is the tear-down: players that quit, and what the controller makes of it.
+    """
     for video in range(1, videos + 1):
         recording.samples += series.read_player(json_lines(raw / f"player{video}.jsonl"), video, zero)
     series.read_downloads(json_lines(raw / "downloads.jsonl"), zero, recording)
     recording.pages += series.read_pages(json_lines(raw / "browsing.jsonl"), zero)
     recording.decisions += series.read_decisions(json_lines(raw / "decisions.jsonl"), zero)
+    latest_s = end_s + AFTER_END_S
+    recording.samples = [one for one in recording.samples if one.time_s <= latest_s]
+    recording.downloads = [one for one in recording.downloads if one.time_s <= latest_s]
+    recording.pages = [one for one in recording.pages if one.time_s <= latest_s]
+    recording.decisions = [one for one in recording.decisions if one.time_s <= latest_s]

@@ -13,9 +13,24 @@ from steerline_testbed.experiment import compare
 from steerline_testbed.experiment import figure_style as look
 from steerline_testbed.experiment.atomic import replace_file
 from steerline_testbed.experiment.compare import Result
+from steerline_testbed.experiment.series import DecisionRow
 from steerline_testbed.experiment.words import percent, ratio, seconds
 
 MOST_DECISIONS = 25
+# What a reader must know of a strategy to read its curves; one that is not here is shown without words.
+STRATEGIES: Mapping[str, str] = {
+    "single": "puts everything on the first line, as an access network does that knows nothing of its "
+    "customers' applications and keeps the other lines for later. All share one line; TCP gives the video "
+    "no more than any download.",
+    "random": "puts each new flow on a line drawn at random, and never moves it.",
+    "round-robin": "puts each new flow on the next line in turn, and never moves it. Every line is full, but "
+    "the video has only its share of one.",
+    "buffer-threshold": "listens to the player. With fewer than 20 s of video left it moves the video to the "
+    "line where it gets most, lets no new flow onto that line, and moves downloads off it until the video has "
+    "what it needs. From 35 s on that line takes downloads again, as many as leave the video its rate: every "
+    "line is full, and the buffer stays full too. A player that starts has few seconds left as well, so it is "
+    "looked after from its first report.",
+}
 
 
 def write_report(results: Sequence[Result], path: Path, title: str, command: str, made_at: str) -> None:
@@ -51,6 +66,7 @@ def _facts(results: Sequence[Result]) -> dict[str, Any]:
             if not one.summary["valid"]
         ],
         "table": compare.table(results),
+        "strategies": [(one.name, STRATEGIES[one.name]) for one in results if one.name in STRATEGIES],
         "captions": {"buffers": _buffers_caption(results), "lines": _lines_caption(results)},
         "decisions": [_decisions(one) for one in results],
         "congestion_control": ", ".join(seen) or "not seen",
@@ -95,9 +111,25 @@ def _lines_caption(results: Sequence[Result]) -> str:
 
 
 def _decisions(one: Result) -> dict[str, Any]:
-    rows = [row for row in one.recording.decisions if row.session_id]
-    shown = rows[:MOST_DECISIONS]
-    return {"name": one.name, "rows": shown, "more": len(rows) - len(shown), "folder": one.name}
+    rows = grouped([row for row in one.recording.decisions if row.session_id])
+    return {
+        "name": one.name,
+        "rows": rows[:MOST_DECISIONS],
+        "more": max(0, len(rows) - MOST_DECISIONS),
+        "folder": one.name,
+    }
+
+
+def grouped(rows: Sequence[DecisionRow]) -> list[dict[str, Any]]:
+    """Decisions in a row that say the same become one, with how often it was taken."""
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        same = (row.kind, row.from_line, row.to_line, row.reason)
+        if found and found[-1]["same"] == same:
+            found[-1]["times"] += 1
+        else:
+            found.append({"same": same, "times": 1, "row": row})
+    return found
 
 
 def _drawings(results: Sequence[Result]) -> dict[str, str]:

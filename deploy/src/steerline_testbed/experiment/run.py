@@ -163,7 +163,7 @@ class _Run:
         recording = Recording()
         if self._measurement is not None:
             recording.lines = self._measurement.recording.lines
-        read_records(self._raw, self._settings.videos, self._zero, recording)
+        read_records(self._raw, self._settings.videos, self._zero, self._end_s, recording)
         described = media.describe(self._media)
         known = Circumstances(
             run_id=self._run_id,
