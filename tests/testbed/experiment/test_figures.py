@@ -43,10 +43,10 @@ def test_a_buffer_that_never_filled_has_no_statistics() -> None:
 
 
 def test_crossings_downwards_need_the_buffer_to_have_been_above() -> None:
-    """A start from nothing is no crossing of 20 s and no empty buffer."""
-    samples = film([(0, 0), (1, 10), (2, 25), (3, 19), (4, 0), (5, 30)])
-    found = figures.buffer_figures(samples, 0, 6)
-    assert (found.first_below_20_s_at_s, found.first_empty_at_s) == (3, 4)
+    """A start from nothing is no empty buffer, and a wobble while it fills no fall below 20 s."""
+    samples = film([(0, 0), (1, 10), (2, 21), (3, 19), (4, 36), (5, 19), (6, 0), (7, 30)])
+    found = figures.buffer_figures(samples, 0, 8)
+    assert (found.first_below_20_s_at_s, found.first_empty_at_s) == (5, 6)
 
 
 def test_a_gap_in_the_record_stands_for_at_most_two_seconds() -> None:

@@ -23,6 +23,9 @@ from steerline_testbed.experiment.series import (
 
 FULL_S = 50.0
 LOW_S = 20.0
+# A buffer that fills wobbles; it falls below 20 s only after it has been at the upper threshold.
+HIGH_S = 35.0
+STARTED_S = 2.0
 EMPTY_S = 0.1
 TOP_HEIGHT = 480
 # A player's sample stands for the time until the next one, but not across a gap in its record.
@@ -88,12 +91,12 @@ def buffer_figures(samples: Sequence[Sample], traffic_start_s: float, end_s: flo
     total = sum(piece.length_s for piece in after)
     shares = spans(samples, traffic_start_s, end_s)
 
-    def falls_below(bound_s: float) -> float | None:
+    def falls(below_s: float, having_been_s: float) -> float | None:
         was_above = False
         for one in samples:
-            if one.buffer_s >= max(bound_s, 2.0):  # a start from nothing is not a fall
+            if one.buffer_s >= having_been_s:
                 was_above = True
-            elif was_above and one.buffer_s < bound_s:
+            elif was_above and one.buffer_s < below_s:
                 return one.time_s
         return None
 
@@ -103,8 +106,8 @@ def buffer_figures(samples: Sequence[Sample], traffic_start_s: float, end_s: flo
         share_at_least_50_s=share(shares, [piece.sample.buffer_s >= FULL_S for piece in shares]),
         share_below_20_s=share(shares, [piece.sample.buffer_s < LOW_S for piece in shares]),
         first_reached_50_s_at_s=full_at,
-        first_below_20_s_at_s=falls_below(LOW_S),
-        first_empty_at_s=falls_below(EMPTY_S),
+        first_below_20_s_at_s=falls(LOW_S, HIGH_S),
+        first_empty_at_s=falls(EMPTY_S, STARTED_S),
     )
 
 
