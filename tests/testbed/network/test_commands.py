@@ -114,17 +114,19 @@ def test_wrong_words_are_named(
 
 
 @pytest.mark.network
-def test_up_and_down(run_id: str) -> None:
+def test_up_and_down(run_id: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A detached network is listed, explains how to look around, can be cut, and `down` removes all of it."""
     status, shown, said = call("up", run_id, "--bare", "--no-check", "--lines", "2", "--detach")
     try:
         assert status == 0, said
         assert f"ip netns exec sl-{run_id}-viewer1" in shown
         assert "dump-flows" in shown
-        assert f"{run_id} " in call("list")[1]
-        assert call("cut", run_id, "line2", "--how", "silent")[0] == 0
-        assert call("restore", run_id, "line2")[0] == 0
-        assert "line1, line2" in call("cut", run_id, "line3")[2]
+        assert here("list") == 0
+        assert f"{run_id} " in capsys.readouterr().out
+        assert here("cut", run_id, "line2", "--how", "silent") == 0
+        assert here("restore", run_id, "line2") == 0
+        assert here("cut", run_id, "line3") == 1
+        assert "line1, line2" in capsys.readouterr().err
         second, _, complaint = call("up", run_id, "--bare", "--detach")
         assert second == 1
         assert "already there" in complaint
