@@ -80,8 +80,9 @@ def thresholds(axis: Any) -> None:
     """The two thresholds of the default settings, with their names."""
     for bound_s, name in ((LOW_S, "act below"), (HIGH_S, "enough from")):
         axis.axhline(bound_s, color=look.GRID, lw=1, ls="--")
-        where = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom", "fontsize": 8}
-        axis.annotate(f"{name} {bound_s:.0f} s", (1.0, bound_s), **where)
+        # Beside the axes, where no curve can run through the words.
+        where = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center", "fontsize": 8}
+        axis.annotate(f"{name}\n{bound_s:.0f} s", (1.008, bound_s), annotation_clip=False, **where)
 
 
 def stalls(samples: Sequence[Sample], end_s: float) -> list[tuple[float, float]]:

@@ -28,8 +28,8 @@ STRATEGIES: Mapping[str, str] = {
     "buffer-threshold": "listens to the player. With fewer than 20 s of video left it moves the video to the "
     "line where it gets most, lets no new flow onto that line, and moves downloads off it until the video "
     "has what it needs. From 35 s on that line takes downloads again, as many as leave the video its rate: "
-    "every line is full, and the buffer stays full too. A player that starts has few seconds left as well, so "
-    "it is looked after from its first report.",
+    "every line is full, and the buffer stays full too. A player that starts has few seconds left as well, "
+    "so it is looked after from its first report.",
 }
 
 
