@@ -18,7 +18,7 @@ from .web import Film, Web
 
 async def test_connections_are_kept_and_used_again(web: Web, start: Start) -> None:
     """Video and sound come at the same time over two connections, which serve the whole film."""
-    web.film = Film(duration_s=8)
+    web.film = Film(duration_s=4)
     agent = await start(web.url)
     assert (await agent.ended()).code == 0
     assert len(web.connections) == 2
@@ -32,7 +32,7 @@ async def test_a_connection_the_server_closes_is_replaced_and_reported_at_once(
 ) -> None:
     """Each new socket is in a report with the cause FLOWS_CHANGED, and closed ones are not in it any more."""
     web.requests_per_connection = 6
-    agent = await start(web.url, *station.arguments, "--goal", "5", "--duration", "8")
+    agent = await start(web.url, *station.arguments, "--goal", "5", "--duration", "5")
     ended = await agent.ended()
     assert ended.code == 0
     assert agent.lines("failure") == []
@@ -51,7 +51,7 @@ async def test_a_connection_the_server_closes_is_replaced_and_reported_at_once(
 async def test_an_idle_connection_the_server_closes_disturbs_nothing(web: Web, start: Start) -> None:
     """Connections closed while they are idle are noticed, and the next segment opens new ones."""
     web.idle_timeout_s = 0.4
-    agent = await start(web.url, "--goal", "4", "--duration", "7")
+    agent = await start(web.url, "--goal", "4", "--duration", "5")
     assert (await agent.ended()).code == 0
     assert agent.lines("failure") == []
     assert any(line["closed"] for line in agent.lines("flows"))
@@ -62,7 +62,7 @@ async def test_a_get_that_met_a_closing_connection_is_sent_once_more(web: Web, s
     """A server that closes without a word when the next request is on its way costs no failure."""
     web.requests_per_connection = 4
     web.closes_silently = True
-    agent = await start(web.url, "--goal", "5", "--duration", "7")
+    agent = await start(web.url, "--goal", "5", "--duration", "5")
     assert (await agent.ended()).code == 0
     assert agent.lines("failure") == []
     assert agent.lines("end")[0]["stall_count"] == 0
@@ -71,7 +71,7 @@ async def test_a_get_that_met_a_closing_connection_is_sent_once_more(web: Web, s
 
 async def test_an_answer_that_breaks_off_is_asked_for_again(web: Web, start: Start) -> None:
     """Half a segment is no segment: it is recorded as a failure and fetched once more."""
-    web.film = Film(duration_s=6)
+    web.film = Film(duration_s=4)
     web.break_off = {"/v480/0003.m4s"}
     agent = await start(web.url)
     assert (await agent.ended()).code == 0
@@ -83,7 +83,7 @@ async def test_an_answer_that_breaks_off_is_asked_for_again(web: Web, start: Sta
 
 async def test_a_server_that_dies_and_returns_is_waited_for(web: Web, start: Start) -> None:
     """While the server is away the player stalls; when it is back the film goes on."""
-    web.film = Film(duration_s=12)
+    web.film = Film(duration_s=8)
     agent = await start(web.url, "--goal", "4")
     await until(lambda: any(line["to"] == "PLAYING" for line in agent.lines("state")))
     await web.die()
@@ -118,7 +118,7 @@ async def test_a_segment_that_is_missing_ends_playback(web: Web, start: Start, s
 
 async def test_it_plays_over_ipv6(start: Start, station: Station) -> None:
     """The flows of an IPv6 server are reported as such."""
-    web = Web(Film(duration_s=3))
+    web = Web(Film(duration_s=2))
     await web.start("::1")
     try:
         agent = await start(web.url, *station.arguments, "--bind", "::1")
@@ -134,7 +134,7 @@ async def test_it_plays_over_tls(start: Start, tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)  # pyright: ignore[reportUnknownMemberType]
     authority.cert_pem.write_to_path(str(tmp_path / "web.pem"))
-    web = Web(Film(duration_s=3))
+    web = Web(Film(duration_s=2))
     await web.start(tls=context)
     try:
         agent = await start(web.url, "--media-ca", str(tmp_path / "web.pem"))

@@ -101,7 +101,7 @@ async def test_a_station_of_another_authority_gets_no_report(
     web: Web, station: Station, start: Start, tmp_path: Path
 ) -> None:
     """The wrong certificate is refused and named; the film plays to its end all the same."""
-    web.film = Film(duration_s=3)
+    web.film = Film(duration_s=2)
     trustme.CA().cert_pem.write_to_path(str(tmp_path / "other.pem"))
     agent = await start(web.url, "--station", station.url, "--ca", str(tmp_path / "other.pem"))
     ended = await agent.ended()
@@ -114,7 +114,7 @@ async def test_a_station_of_another_authority_gets_no_report(
 
 async def test_the_name_in_the_certificate_is_checked(web: Web, start: Start, tmp_path: Path) -> None:
     """A certificate for another name is refused, unless --server-name says that it is the one."""
-    web.film = Film(duration_s=3)
+    web.film = Film(duration_s=2)
     station = Station(tmp_path, "station.steerline.test")
     await station.start()
     try:
@@ -131,7 +131,7 @@ async def test_the_name_in_the_certificate_is_checked(web: Web, start: Start, tm
 
 async def test_a_station_that_never_answers_holds_nothing_up(web: Web, start: Start, tmp_path: Path) -> None:
     """A station that accepts connections and says nothing: the film plays, the end waits 2 s at most."""
-    web.film = Film(duration_s=3)
+    web.film = Film(duration_s=2)
 
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -149,7 +149,7 @@ async def test_a_station_that_never_answers_holds_nothing_up(web: Web, start: St
 
 async def test_a_full_disk_costs_the_record_and_not_the_film(web: Web, start: Start, tmp_path: Path) -> None:
     """A record that cannot be written on is named once; the film plays on; exit code 6 tells of it."""
-    web.film = Film(duration_s=3)
+    web.film = Film(duration_s=2)
     (tmp_path / "record-0.jsonl").symlink_to("/dev/full")
     agent = await start(web.url)
     ended = await agent.ended()
@@ -168,7 +168,7 @@ async def test_a_record_that_cannot_be_made_stops_the_start(web: Web, start: Sta
 
 async def test_a_closed_pipe_does_not_stop_the_film(web: Web) -> None:
     """Nobody reads what it prints: it plays on, and ends well."""
-    web.film = Film(duration_s=3)
+    web.film = Film(duration_s=2)
     reading, writing = os.pipe()
     os.close(reading)
     process = await asyncio.create_subprocess_exec(
@@ -176,4 +176,4 @@ async def test_a_closed_pipe_does_not_stop_the_film(web: Web) -> None:
     )
     os.close(writing)
     assert await asyncio.wait_for(process.wait(), 15) == 0
-    assert any(path == "/v480/0003.m4s" for _, path in web.requests)
+    assert any(path == "/v480/0002.m4s" for _, path in web.requests)

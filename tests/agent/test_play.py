@@ -47,7 +47,7 @@ async def test_a_starving_player_stalls_and_resumes(web: Web, start: Start) -> N
     agent = await start(web.url, "--goal", "4", "--rule", "off")
     await until(lambda: "PLAYING" in states(agent))
     await until(lambda: agent.lines()[-1]["buffer_s"] > 2)
-    web.rate_bps = 8_000
+    web.rate_bps = 100_000
     await until(lambda: "REBUFFERING" in states(agent), 15)
     await asyncio.sleep(1.5)
     web.rate_bps = 0
@@ -66,9 +66,10 @@ async def test_the_rate_rule_steps_down_below_eight_seconds_and_up_at_twenty_fiv
     web: Web, start: Start
 ) -> None:
     """Too slow a line brings it to 360p before it stalls; when the buffer is full again it comes back."""
-    agent = await start(web.url, "--goal", "28")
-    await until(lambda: agent.lines() and agent.lines()[-1]["buffer_s"] > 9)
-    web.rate_bps = 1_300_000
+    web.rate_bps = 8_000_000
+    agent = await start(web.url, "--goal", "45")
+    await until(lambda: agent.lines() and agent.lines()[-1]["buffer_s"] > 9, 20)
+    web.rate_bps = 600_000
     await until(lambda: agent.lines("quality"), 30)
     web.rate_bps = 0
     await until(lambda: len(agent.lines("quality")) == 2, 30)
@@ -83,8 +84,9 @@ async def test_the_rate_rule_steps_down_below_eight_seconds_and_up_at_twenty_fiv
 
 async def test_with_the_rule_off_it_stays_at_the_top(web: Web, start: Start) -> None:
     """--rule off never asks for a lower rate, whatever it costs."""
-    web.rate_bps = 1_000_000
     agent = await start(web.url, "--rule", "off", "--goal", "4")
+    await until(lambda: "PLAYING" in states(agent))
+    web.rate_bps = 500_000
     await until(lambda: "REBUFFERING" in states(agent), 40)
     await agent.stop()
     assert agent.lines("quality") == []

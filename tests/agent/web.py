@@ -122,18 +122,21 @@ class Web:
             self.open.discard(peer)
             writer.transport.abort() if task.cancelling() else writer.close()
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(writer.wait_closed(), 1)
+                async with asyncio.timeout(1):
+                    await writer.wait_closed()
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: tuple[str, int]
     ) -> None:
         for left in range(self.requests_per_connection - 1, -1, -1):
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self.idle_timeout_s)
+            async with asyncio.timeout(self.idle_timeout_s):
+                head = await reader.readuntil(b"\r\n\r\n")
             path = head.split(b" ", 2)[1].decode()
             self.requests.append((peer, path))
             await self._answer(writer, path, last=left == 0 and not self.closes_silently)
         if self.closes_silently:
-            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self.idle_timeout_s)
+            async with asyncio.timeout(self.idle_timeout_s):
+                await reader.readuntil(b"\r\n\r\n")
 
     async def _answer(self, writer: asyncio.StreamWriter, path: str, *, last: bool) -> None:
         status = self.status.get(path, 200)

@@ -33,7 +33,8 @@ buffered.
 
 The rate rule (--rule buffer): it starts at the top rate; it steps down to the next lower rate when less than 8 s are \
 buffered once playback has begun (not in the initial fill, which lasts until 8 s are first reached, the buffer shrinks \
-or playback stalls); it steps up when 25 s or more are buffered. A segment under way is never given up.
+or playback stalls); it steps up when 25 s or more are buffered. \
+A segment under way is never given up. With a small --goal the thresholds are no more than 0.25 and 0.6 of it.
 
 Reports go out once a second and at each change of state, quality or connections. Without a station, or while it is \
 away, the film plays on; the last 60 reports of each session are kept and sent later as REPLAYED.

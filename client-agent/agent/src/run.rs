@@ -163,7 +163,7 @@ impl Shared {
                 goal: options.goal,
                 start_at: START_AT,
                 rule: match options.rule {
-                    RuleName::Buffer => Rule::BUFFER,
+                    RuleName::Buffer => Rule::buffer(options.goal),
                     RuleName::Off => Rule::Off,
                 },
                 obey_advice: options.obey_advice,

@@ -58,7 +58,8 @@ impl Dialer {
         let addresses = tokio::net::lookup_host((name, port))
             .await
             .map_err(|error| HttpError::Passing(format!("{host} is not known: {error}")))?;
-        let mut last = HttpError::Passing(format!("{host} has no address that {:?} can reach", self.bind));
+        let from = self.bind.map_or(String::new(), |bind| format!(" that {bind} can reach"));
+        let mut last = HttpError::Passing(format!("{host} has no address{from}"));
         for remote in addresses.filter(|remote| self.bind.is_none_or(|bind| bind.is_ipv4() == remote.is_ipv4())) {
             match tokio::time::timeout(CONNECT_TIMEOUT, self.open(remote)).await {
                 Ok(Ok(stream)) => return self.shake_hands(stream, url, name).await,

@@ -6,6 +6,8 @@
 //!   `down_below` is first reached, or the buffer is seen to shrink, or playback stalls.
 //! * It steps up to the next higher rate when at least `up_at` (25 s) is buffered.
 //! * One step per segment; a segment under way is never given up.
+//!
+//! Where the player's goal is small, the thresholds are no more than a quarter and 0.6 of it.
 
 use std::time::Duration;
 
@@ -20,8 +22,14 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The rule with its stated thresholds.
-    pub const BUFFER: Rule = Rule::Buffer { down_below: Duration::from_secs(8), up_at: Duration::from_secs(25) };
+    /// The rule with its stated thresholds, for a player that fills to `goal`. A goal too small for them gets
+    /// proportionate ones: else it would step down at once and never up.
+    pub fn buffer(goal: Duration) -> Rule {
+        Rule::Buffer {
+            down_below: Duration::from_secs(8).min(goal.mul_f64(0.25)),
+            up_at: Duration::from_secs(25).min(goal.mul_f64(0.6)),
+        }
+    }
 }
 
 /// What the rule looks at.
@@ -93,13 +101,15 @@ impl Chooser {
 mod tests {
     use super::*;
 
+    const GOAL: Duration = Duration::from_secs(55);
+
     fn at(seconds: u64) -> Sight {
         Sight { buffered: Duration::from_secs(seconds), playing: true, stalled: false }
     }
 
     #[test]
     fn the_initial_fill_stays_at_the_top() {
-        let mut chooser = Chooser::new(Rule::BUFFER, 2);
+        let mut chooser = Chooser::new(Rule::buffer(GOAL), 2);
         for seconds in [0, 2, 4, 6, 7] {
             assert_eq!(chooser.choose(at(seconds), 2).rendition, 2);
         }
@@ -107,7 +117,7 @@ mod tests {
 
     #[test]
     fn it_steps_down_one_by_one_below_the_lower_threshold_and_up_at_the_upper() {
-        let mut chooser = Chooser::new(Rule::BUFFER, 2);
+        let mut chooser = Chooser::new(Rule::buffer(GOAL), 2);
         let chosen: Vec<usize> = [0, 8, 7, 7, 7, 8, 24, 25, 26, 8]
             .into_iter()
             .map(|seconds| chooser.choose(at(seconds), 2).rendition)
@@ -117,12 +127,20 @@ mod tests {
 
     #[test]
     fn a_fill_that_shrinks_or_stalls_steps_down() {
-        let mut shrinking = Chooser::new(Rule::BUFFER, 1);
+        let mut shrinking = Chooser::new(Rule::buffer(GOAL), 1);
         shrinking.choose(at(4), 1);
         assert_eq!(shrinking.choose(at(3), 1).rendition, 0);
-        let mut stalled = Chooser::new(Rule::BUFFER, 1);
+        let mut stalled = Chooser::new(Rule::buffer(GOAL), 1);
         let sight = Sight { buffered: Duration::ZERO, playing: false, stalled: true };
         assert_eq!(stalled.choose(sight, 1).rendition, 0);
+    }
+
+    #[test]
+    fn a_small_goal_gets_proportionate_thresholds() {
+        let Rule::Buffer { down_below, up_at } = Rule::buffer(Duration::from_secs(10)) else { unreachable!() };
+        assert_eq!((down_below.as_millis(), up_at.as_millis()), (2500, 6000));
+        let stated = Rule::Buffer { down_below: Duration::from_secs(8), up_at: Duration::from_secs(25) };
+        assert_eq!(Rule::buffer(GOAL), stated);
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn s(seconds: u64) -> Duration {
 
 #[test]
 fn undisturbed_it_fills_to_its_goal_and_holds_it_at_the_top_rate() {
-    let mut run = Simulation::new(film(900, 2000), settings(Rule::BUFFER));
+    let mut run = Simulation::new(film(900, 2000), settings(Rule::buffer(s(55))));
     run.run(s(30), 9.5e6);
     for second in 31..120 {
         run.run(s(second), 9.5e6);
@@ -118,7 +118,7 @@ fn the_sources_arithmetic_holds() {
 
 #[test]
 fn a_starving_player_steps_down_before_it_stalls_and_up_again() {
-    let mut run = Simulation::new(film(900, 2000), settings(Rule::BUFFER));
+    let mut run = Simulation::new(film(900, 2000), settings(Rule::buffer(s(55))));
     run.run(s(60), 9.5e6);
     run.run(s(150), 1.3e6);
     let snapshot = run.player.snapshot(run.now);
@@ -147,15 +147,24 @@ fn a_stall_begins_when_the_buffer_is_empty_and_ends_with_two_and_a_half_seconds(
 
 #[test]
 fn a_film_shorter_than_the_start_threshold_plays() {
-    let mut run = Simulation::new(film(1, 1000), settings(Rule::BUFFER));
+    let mut run = Simulation::new(film(1, 1000), settings(Rule::buffer(s(55))));
     run.run(s(10), 9.5e6);
     assert_eq!(run.player.state(), State::Ended);
     assert!((run.states()[1].1 - run.states()[0].1 - 1.0).abs() < 1e-9);
 }
 
 #[test]
+fn a_film_without_sound_plays() {
+    let silent = Film { audio: None, ..(*film(6, 2000)).clone() };
+    let mut run = Simulation::new(Arc::new(silent), settings(Rule::buffer(s(55))));
+    run.run(s(20), 9.5e6);
+    assert_eq!((run.player.state(), run.player.snapshot(run.now).stall_count), (State::Ended, 0));
+    assert!(run.asked.iter().all(|fetch| fetch.track == TrackKind::Video));
+}
+
+#[test]
 fn a_goal_smaller_than_a_segment_still_plays() {
-    let small = Settings { goal: s(4), ..settings(Rule::BUFFER) };
+    let small = Settings { goal: s(4), ..settings(Rule::buffer(s(55))) };
     let mut run = Simulation::new(film(40, 10_000), small);
     run.run(s(60), 2e7);
     assert_eq!((run.player.state(), run.player.snapshot(run.now).stall_count), (State::Ended, 0));
@@ -163,7 +172,7 @@ fn a_goal_smaller_than_a_segment_still_plays() {
 
 #[test]
 fn advice_caps_the_rate_until_it_is_old() {
-    let mut run = Simulation::new(film(900, 2000), settings(Rule::BUFFER));
+    let mut run = Simulation::new(film(900, 2000), settings(Rule::buffer(s(55))));
     run.run(s(20), 9.5e6);
     run.player.advise(1_000_000, run.now);
     run.run(s(45), 9.5e6);
@@ -177,7 +186,7 @@ fn what_is_not_there_is_fatal_after_three_attempts_and_what_fails_after_a_minute
     for (failure, least, most) in
         [(Failure::Lasting("404".into()), 0.5, 1.0), (Failure::Passing("reset".into()), 60.0, 64.5)]
     {
-        let mut player = Player::new(film(60, 2000), settings(Rule::BUFFER));
+        let mut player = Player::new(film(60, 2000), settings(Rule::buffer(s(55))));
         let mut now = Duration::ZERO;
         while !player.state().is_final() && now < s(100) {
             player.advance(now);
@@ -193,7 +202,7 @@ fn what_is_not_there_is_fatal_after_three_attempts_and_what_fails_after_a_minute
 
 #[test]
 fn the_viewer_may_leave_at_any_time() {
-    let mut run = Simulation::new(film(60, 2000), settings(Rule::BUFFER));
+    let mut run = Simulation::new(film(60, 2000), settings(Rule::buffer(s(55))));
     run.run(s(10), 9.5e6);
     run.player.quit(run.now, "enough");
     run.player.quit(run.now, "twice");
@@ -224,7 +233,7 @@ proptest! {
     fn laws_of_playback(
         rates in proptest::collection::vec(prop_oneof![Just(0.0), 1e5..2e7f64], 1..8),
         segment_ms in prop_oneof![Just(1000u64), Just(2000), Just(3700)],
-        rule in prop_oneof![Just(Rule::BUFFER), Just(Rule::Off)],
+        rule in prop_oneof![Just(Rule::buffer(s(55))), Just(Rule::Off)],
     ) {
         let mut run = Simulation::new(film(60, segment_ms), settings(rule));
         for (index, rate) in rates.iter().enumerate() {
