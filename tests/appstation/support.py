@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -19,7 +19,7 @@ from steerline_appstation.application import Ready
 from steerline_appstation.clock import Clock
 
 
-class Controller(steering_pb2_grpc.SteeringServiceServicer):
+class Controller:
     """Keeps the assessments it gets, and says what a test tells it to say."""
 
     def __init__(self) -> None:
@@ -29,7 +29,8 @@ class Controller(steering_pb2_grpc.SteeringServiceServicer):
         self.enforce = False
         self._server: Any = None
 
-    async def Connect(self, request_iterator: Any, context: Any) -> None:
+    async def connect(self, request_iterator: Any, context: Any) -> None:
+        """One station's stream."""
         answers: asyncio.Queue[steering_pb2.ConnectResponse] = asyncio.Queue()
         self.streams.append(answers)
 
@@ -68,12 +69,17 @@ class Controller(steering_pb2_grpc.SteeringServiceServicer):
 
     async def start(self) -> None:
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        steering_pb2_grpc.add_SteeringServiceServicer_to_server(self, self._server)
+        cast(Any, steering_pb2_grpc).add_SteeringServiceServicer_to_server(_Servicer(self), self._server)
         self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
         await self._server.start()
 
     async def stop(self) -> None:
         await self._server.stop(0)
+
+
+class _Servicer(cast(Any, steering_pb2_grpc).SteeringServiceServicer):
+    def __init__(self, controller: Controller) -> None:
+        self.Connect = controller.connect
 
 
 @dataclasses.dataclass
@@ -86,7 +92,7 @@ class RunningStation:
     stop: asyncio.Event
 
     @contextlib.asynccontextmanager
-    async def agent(self) -> AsyncIterator[Agent]:
+    async def agent(self) -> AsyncGenerator[Agent]:
         """A new agent with its own connection and stream."""
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
         if self.ca:
@@ -118,7 +124,7 @@ class Agent:
     async def read(self, within_s: float = 5.0) -> report_pb2.ReportResponse:
         async with asyncio.timeout(within_s):
             response = await self.call.read()
-        if response is grpc.aio.EOF:
+        if response is cast(Any, grpc.aio).EOF:
             raise EOFError(f"{await self.call.code()}: {await self.call.details()}")
         return response
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -60,7 +60,8 @@ async def test_wrong_report_is_rejected(
     """The rejection names field and allowed values; stream, session and controller are not disturbed."""
     async with station.agent() as agent:
         await agent.ask(report(sequence_number=1))
-        wrong = report(**{"sequence_number": 2, **fields})
+        changed: dict[str, Any] = {"sequence_number": 2, **fields}
+        wrong = report(**changed)
         rejection = (await agent.ask(wrong)).rejection
         assert (rejection.reason, rejection.field) == (reason, field)
         assert words in rejection.message
@@ -85,7 +86,7 @@ async def test_bytes_that_are_no_message(station: RunningStation) -> None:
     """Bytes that cannot be parsed, and a request without a report, are rejected; the stream goes on."""
     credentials = grpc.ssl_channel_credentials(station.ca)
     async with grpc.aio.secure_channel(station.ready.reports, credentials) as channel:
-        call: Any = channel.stream_stream(
+        call = cast(Any, channel).stream_stream(
             "/steerline.report.v1.ReportService/Report",
             response_deserializer=report_pb2.ReportResponse.FromString,
         )()

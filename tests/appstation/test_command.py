@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ LOOPBACK = '[listen]\nreports = "127.0.0.1:0"\nrest = "127.0.0.1:0"\n'
 
 
 @contextlib.asynccontextmanager
-async def command(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def command(*arguments: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -158,6 +158,7 @@ async def test_certificate_that_is_none(tmp_path: Path) -> None:
     code, _, err = await outcome("run", "--settings", settings(tmp_path, text))
     assert code == 2
     assert "bad.pem" in err
+    assert len(err.splitlines()) == 1
     assert "PEM certificate" in err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import grpc
 import pytest
@@ -159,9 +160,8 @@ async def test_replayed_reports_are_kept_not_assessed(
         assert await eventually(stored) == [3, 9, 10]
 
 
-async def test_silence_ends_the_session(controller: Controller, start_station: object) -> None:
+async def test_silence_ends_the_session(controller: Controller, start_station: Any) -> None:
     """A session whose reports stop is over after report_timeout_s, with the reason in history."""
-    assert callable(start_station)
     station: RunningStation = await start_station(steering_port=controller.port, report_timeout_s=1.0)
     async with station.agent() as agent:
         await agent.ask(report(flows=[]))

@@ -148,10 +148,8 @@ def test_starvation_is_not_learnt() -> None:
     """A buffer that a scarce network holds down is no target: the session stays critical."""
     scarce, untold = Player(), Player()
     for second in range(60):
-        one = scarce.says(at(second, 9, target_buffer_ms=0, measured_throughput_kbps=2100))
-        other = untold.says(at(second, 3, target_buffer_ms=0))
-    assert one.critical
-    assert other.critical
+        assert scarce.says(at(second, 9, target_buffer_ms=0, measured_throughput_kbps=2100)).critical
+        assert untold.says(at(second, 3, target_buffer_ms=0)).critical
 
 
 def test_a_told_target_wins() -> None:

@@ -27,7 +27,8 @@ from steerline_appstation.store.writer import Writer
 
 EXPIRE_EVERY_S: Final = 0.2
 STREAMS_GRACE_S: Final = 0.3
-FLUSH_WITHIN_S: Final = 0.5
+FLUSH_WITHIN_S: Final = 0.4
+READERS_WITHIN_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,10 @@ async def serve(
                 for task in forever:
                     task.cancel()
                 await _flush(writers)
-            await serving
+            # A reader that waits for a store that hangs does not hold up the end.
+            _, unfinished = await asyncio.wait([serving], timeout=READERS_WITHIN_S)
+            for task in unfinished:
+                task.cancel()
 
 
 def _fail(failed: asyncio.Future[None], error: Exception) -> None:

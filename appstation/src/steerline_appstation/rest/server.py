@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Generator
 
 import uvicorn
 from fastapi import FastAPI
 
-from steerline_appstation.errors import StartError
-from steerline_appstation.settings import Tls, is_loopback, split_endpoint
+from steerline_appstation.settings import Tls, is_loopback
+from steerline_appstation.shell.listening import bind
 from steerline_appstation.shell.tls import check_certificate
 
 
@@ -25,7 +24,9 @@ class RestServer:
     """Serves the API on one endpoint. TLS off loopback."""
 
     def __init__(self, api: FastAPI, endpoint: str, tls: Tls | None) -> None:
-        self._socket = _listen(endpoint)
+        self._socket = bind("listen.rest", endpoint)
+        self._socket.listen(128)
+        self._socket.setblocking(False)
         certificate = key = None
         if tls is not None and not is_loopback(endpoint):
             check_certificate(tls)
@@ -63,20 +64,3 @@ class RestServer:
     def close(self) -> None:
         """Lets go of the port, also where `run` never ran."""
         self._socket.close()
-
-
-def _listen(endpoint: str) -> socket.socket:
-    host, port = split_endpoint(endpoint)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise StartError(
-            f"listen.rest {endpoint}: {error.strerror}; allowed: a free port of an address of this machine"
-        ) from error
-    listener.listen(128)
-    listener.setblocking(False)
-    return listener

@@ -18,6 +18,7 @@ from steerline_appstation.clock import Clock
 from steerline_appstation.errors import StartError
 from steerline_appstation.settings import Tls, split_endpoint
 from steerline_appstation.shell.desk import Desk, Received
+from steerline_appstation.shell.listening import bind
 from steerline_appstation.shell.outbox import Outbox
 from steerline_appstation.shell.tls import check_certificate
 from steerline_contract.flows import IPAddress
@@ -71,6 +72,10 @@ class ReportServer:
 
     async def start(self, endpoint: str, tls: Tls | None) -> int:
         """Listens, and returns the port. Raises StartError."""
+        if tls is not None:
+            check_certificate(tls)
+        # gRPC binds by name only, and says little when it cannot: try first.
+        bind("listen.reports", endpoint).close()
         self._server = grpc.aio.server(options=_OPTIONS)
         handler = grpc.stream_stream_rpc_method_handler(
             self._report,
@@ -87,7 +92,6 @@ class ReportServer:
             if tls is None:
                 bound = self._server.add_insecure_port(address)
             else:
-                check_certificate(tls)
                 pair = (Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes())
                 bound = self._server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
         except RuntimeError as error:

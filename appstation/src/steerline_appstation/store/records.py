@@ -85,7 +85,9 @@ class Sample(Record):
     starved: bool = False
     stall_count: int = 0
     stall_duration_ms: int = 0
-    critical: bool | None = Field(None, description="Null for a replayed report: it was not assessed.")
+    critical: bool | None = Field(
+        default=None, description="Null for a replayed report: it was not assessed."
+    )
     time_to_empty_ms: int | None = None
     need_bps: int | None = None
 

@@ -17,7 +17,7 @@ from steerline_appstation.errors import StartError
 # The kernel's limit of a unix socket's path is 107 bytes.
 MAX_SOCKET_PATH: Final = 107
 START_WITHIN_S: Final = 10.0
-STOP_WITHIN_S: Final = 0.5
+STOP_WITHIN_S: Final = 0.3
 LEAST_WAIT_S: Final = 0.2
 MOST_WAIT_S: Final = 5.0
 
