@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Literal, Self
 
-from steerline_testbed.network import hosts, load, namespaces, registry, services, tools
+from steerline_testbed.network import hosts, load, namespaces, registry, services, signals, tools
 from steerline_testbed.network import line as leased_line
 from steerline_testbed.network.check import check
 from steerline_testbed.network.counters import CounterReader, LineCounters
@@ -83,7 +80,7 @@ class Network:
             assert runner is not None
             network._journal.write(runner=[runner.pid, runner.start_ticks])
             network._journal.write(topology=topology.model_dump(mode="json", by_alias=True))
-        network._restore_signals = _end_in_order()
+        network._restore_signals = signals.end_in_order()
         try:
             network._build()
         except BaseException:
@@ -301,7 +298,7 @@ class Network:
         if self._closed:
             return
         self._closed = True
-        with _undisturbed():
+        with signals.undisturbed():
             self._spawner.close()
             if self._counters is not None:
                 self._counters.close()
@@ -318,36 +315,3 @@ class Network:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _end_in_order() -> Callable[[], None]:
-    """Let SIGTERM and SIGHUP unwind this process; what undoes it. Only the main thread can,
-    and only where nobody has.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return lambda: None
-
-    def end(number: int, frame: FrameType | None) -> None:
-        del frame
-        raise SystemExit(128 + number)
-
-    mine = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in mine:
-        signal.signal(number, end)
-
-    def restore() -> None:
-        for number in mine:
-            signal.signal(number, signal.SIG_DFL)
-
-    return restore
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Generator[None]:
-    """A second Ctrl-C does not cut the tear-down short."""
-    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
