@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerline_testbed.experiment import figures
+from steerline_testbed.experiment import figures, traffic_figures
 from steerline_testbed.experiment.series import (
     DecisionRow,
     DownloadLife,
@@ -104,28 +104,36 @@ def test_used_bandwidth_is_the_counters_rise_over_the_time_asked() -> None:
         LineSample(second, "line1", max(0, int((second - 60) * 1.25e6)), 0)
         for second in [0.0, 30.0, 60.0, 90.0, 120.0]
     ]
-    assert figures.used_bps(samples, 60, 120) == {"line1": pytest.approx(10e6)}
-    assert figures.used_bps(samples, 75, 105) == {"line1": pytest.approx(10e6)}
-    assert figures.used_bps(samples, 0, 120) == {"line1": pytest.approx(5e6)}
+    assert traffic_figures.used_bps(samples, 60, 120) == {"line1": pytest.approx(10e6)}
+    assert traffic_figures.used_bps(samples, 75, 105) == {"line1": pytest.approx(10e6)}
+    assert traffic_figures.used_bps(samples, 0, 120) == {"line1": pytest.approx(5e6)}
 
 
 def test_a_counter_that_began_anew_loses_nothing_it_counted() -> None:
     """A line that was cut and came back goes on from 0."""
-    assert figures.bytes_between([(0, 100), (1, 200), (2, 50), (3, 150)], 0, 3) == 250
+    assert traffic_figures.bytes_between([(0, 100), (1, 200), (2, 50), (3, 150)], 0, 3) == 250
+
+
+def test_a_gap_in_the_looking_is_found_wherever_it_is() -> None:
+    """At the beginning, in the middle, or at the end."""
+    looks = [LineSample(time_s, "line1", 0, 0) for time_s in (1.0, 2.0, 6.0, 7.0)]
+    assert traffic_figures.longest_gap_s(looks, 8.0) == 4
+    assert traffic_figures.longest_gap_s(looks, 12.0) == 5
+    assert traffic_figures.longest_gap_s([], 8.0) is None
 
 
 def test_rho_counts_unused_lines() -> None:
     """One full line of five gives 0.2."""
     capacity = {f"line{number}": 10_000_000 for number in range(1, 6)}
-    assert figures.rho({"line1": 10e6, "line2": 0.0}, capacity) == pytest.approx(0.2)
-    assert figures.rho({}, {}) is None
+    assert traffic_figures.rho({"line1": 10e6, "line2": 0.0}, capacity) == pytest.approx(0.2)
+    assert traffic_figures.rho({}, {}) is None
 
 
 def test_each_download_counts_over_its_own_time() -> None:
     """1 Mbps for 100 s and 2 Mbps for 50 s have a mean of 1.5, and 1 is the slowest."""
     lives = {1: DownloadLife(1, 0.0), 2: DownloadLife(2, 50.0)}
     samples = [DownloadSample(100.0, 1, 12_500_000), DownloadSample(100.0, 2, 12_500_000)]
-    found = figures.download_figures(samples, lives, 100)
+    found = traffic_figures.download_figures(samples, lives, 100)
     assert (found.mean_bps, found.slowest_bps, found.fastest_bps) == (1.5e6, 1e6, 2e6)
     assert found.last_started_at_s == 50 and found.ended_early == 0
 
@@ -133,7 +141,7 @@ def test_each_download_counts_over_its_own_time() -> None:
 def test_a_download_that_got_nothing_is_the_slowest() -> None:
     """It counts with 0, and is not left out."""
     lives = {1: DownloadLife(1, 0.0), 2: DownloadLife(2, 0.0, 40.0, "reset")}
-    found = figures.download_figures([DownloadSample(100.0, 1, 1000)], lives, 100)
+    found = traffic_figures.download_figures([DownloadSample(100.0, 1, 1000)], lives, 100)
     assert (found.slowest_bps, found.ended_early) == (0.0, 1)
 
 
@@ -145,7 +153,7 @@ def test_moves_are_changes_of_line_and_placements_are_not() -> None:
         DecisionRow(71, "keep", from_line="line2", to_line="line2"),
         DecisionRow(72, "steer", from_line="line2", to_line="line1"),
     ]
-    found = figures.decision_figures(rows, 60, 90)
+    found = traffic_figures.decision_figures(rows, 60, 90)
     assert (found.steer, found.keep, found.moves, found.moves_per_minute) == (3, 1, 2, 4.0)
 
 
@@ -174,5 +182,7 @@ def test_bytes_add_up(rises: list[int], first: float, second: float) -> None:
         total += rise
         points.append((float(second_s), total))
     middle_s, end_s = sorted((first, second))
-    parts = figures.bytes_between(points, 0, middle_s) + figures.bytes_between(points, middle_s, end_s)
-    assert parts == pytest.approx(figures.bytes_between(points, 0, end_s), abs=1.0)
+    parts = traffic_figures.bytes_between(points, 0, middle_s) + traffic_figures.bytes_between(
+        points, middle_s, end_s
+    )
+    assert parts == pytest.approx(traffic_figures.bytes_between(points, 0, end_s), abs=1.0)

@@ -49,6 +49,14 @@ def test_a_wrong_congestion_control_makes_a_run_invalid() -> None:
     assert not built["valid"] and "cubic" in " ".join(built["invalid_because"])
 
 
+def test_a_machine_that_was_too_busy_to_look_makes_a_run_invalid() -> None:
+    """A gap of more than 3 s in the samples of the lines is named."""
+    recording = starving_run()
+    recording.lines = [one for one in recording.lines if not 100 < one.time_s < 104]
+    built = summary.build(settings_of_run(), recording, circumstances())
+    assert not built["valid"] and "too busy" in " ".join(built["invalid_because"])
+
+
 def test_parquet_and_csv_hold_the_same_rows(tmp_path: Path) -> None:
     """Each table is written twice, with the columns of the schema in their order."""
     recording = starving_run()

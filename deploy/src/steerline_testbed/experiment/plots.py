@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steerline_testbed.experiment import figure_style as look
-from steerline_testbed.experiment import figures
+from steerline_testbed.experiment import figures, traffic_figures
 from steerline_testbed.experiment.atomic import replace_file
 from steerline_testbed.experiment.series import DecisionRow, Recording, Sample
 
@@ -183,7 +183,7 @@ def rates_mbps(points: Sequence[tuple[float, int]], edges: Sequence[float]) -> l
         while last < len(ordered) and ordered[last][0] < end_s:
             last += 1
         near = ordered[first : last + 1]
-        found.append(figures.bytes_between(near, begin_s, end_s) * 8 / (end_s - begin_s) / 1e6)
+        found.append(traffic_figures.bytes_between(near, begin_s, end_s) * 8 / (end_s - begin_s) / 1e6)
     return found
 
 

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steerline_testbed.experiment import figures
+from steerline_testbed.experiment import figures, traffic_figures
 from steerline_testbed.experiment.errors import ExperimentError
 from steerline_testbed.experiment.series import Recording
 from steerline_testbed.experiment.settings import RunSettings
 
 FORMAT = 1
+LONGEST_GAP_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def build(settings: RunSettings, recording: Recording, known: Circumstances) -> 
                 "play": asdict(figures.play_figures(samples, end_s)),
             }
         )
-    downloads = figures.download_figures(recording.downloads, recording.lives, end_s)
+    downloads = traffic_figures.download_figures(recording.downloads, recording.lives, end_s)
     summary: dict[str, Any] = {
         "format": FORMAT,
         "run_id": known.run_id,
@@ -70,7 +71,7 @@ def build(settings: RunSettings, recording: Recording, known: Circumstances) -> 
         "lines": _lines(settings, recording, downloads.last_started_at_s, end_s),
         "downloads": asdict(downloads) | {"rates_bps": list(downloads.rates_bps)},
         "browsing": _browsing(recording),
-        "decisions": asdict(figures.decision_figures(recording.decisions, start_s, end_s)),
+        "decisions": asdict(traffic_figures.decision_figures(recording.decisions, start_s, end_s)),
         "enforcement": None if known.enforcement is None else dict(known.enforcement),
         "retransmitted_segments": dict(known.retransmitted_segments),
         "cpu_share": known.cpu_share,
@@ -100,6 +101,11 @@ def reasons_against(settings: RunSettings, summary: Mapping[str, Any]) -> list[s
             reasons.append(f"{downloads['count']} downloads started; allowed: {wanted}")
         if downloads["ended_early"]:
             reasons.append(f"{downloads['ended_early']} downloads ended early; allowed: none")
+    gap_s = summary["lines"]["longest_gap_s"]
+    if gap_s is not None and gap_s > LONGEST_GAP_S:
+        reasons.append(
+            f"the machine was too busy to look at the lines for {gap_s:.1f} s; allowed: {LONGEST_GAP_S:g} s"
+        )
     if summary["self_assertion"].get("passed") is False:
         reasons.append("the network was not the one asked for")
     return reasons
@@ -119,18 +125,21 @@ def _lines(
     settings: RunSettings, recording: Recording, last_started_s: float | None, end_s: float
 ) -> dict[str, Any]:
     start_s, capacity = settings.traffic_start_s, settings.capacity_bps
-    used = figures.used_bps(recording.lines, start_s, end_s)
-    full = figures.used_bps(recording.lines, last_started_s, end_s) if last_started_s is not None else {}
+    used = traffic_figures.used_bps(recording.lines, start_s, end_s)
+    full = (
+        traffic_figures.used_bps(recording.lines, last_started_s, end_s) if last_started_s is not None else {}
+    )
     drops: dict[str, int] = {}
     for one in recording.lines:
         drops[one.line] = max(drops.get(one.line, 0), one.down_drops)
     return {
         "capacity_bps": capacity,
         "used_bps": used,
-        "rho": figures.rho(used, capacity) if end_s > start_s else None,
-        "rho_all_downloads_running": figures.rho(full, capacity) if full else None,
+        "rho": traffic_figures.rho(used, capacity) if end_s > start_s else None,
+        "rho_all_downloads_running": traffic_figures.rho(full, capacity) if full else None,
         "rho_goodput": _goodput_rho(settings, recording, end_s),
         "down_drops": drops,
+        "longest_gap_s": traffic_figures.longest_gap_s(recording.lines, end_s),
     }
 
 
@@ -147,7 +156,7 @@ def _goodput_rho(settings: RunSettings, recording: Recording, end_s: float) -> f
         counters.setdefault(("download", download.download), []).append((download.time_s, download.bytes))
     for life in recording.lives.values():
         counters.setdefault(("download", life.download), []).append((life.start_s, 0))
-    total = sum(figures.bytes_between(sorted(points), start_s, end_s) for points in counters.values())
+    total = sum(traffic_figures.bytes_between(sorted(points), start_s, end_s) for points in counters.values())
     total += sum(page.bytes for page in recording.pages if start_s <= page.time_s <= end_s)
     return total * 8 / (end_s - start_s) / capacity
 
