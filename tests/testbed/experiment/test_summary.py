@@ -102,6 +102,17 @@ def test_a_partial_run_may_be_run_again(tmp_path: Path) -> None:
     results.assert_free(tmp_path, force=False)
 
 
+def test_a_folder_belongs_to_one_run_at_a_time(tmp_path: Path) -> None:
+    """A second run is refused while the first writes, and loses nothing of it; afterwards it may."""
+    with results.owned(tmp_path):
+        (tmp_path / "raw").mkdir()
+        with pytest.raises(ExperimentError, match="another run"), results.owned(tmp_path):
+            pass
+        assert (tmp_path / "raw").is_dir()
+    with results.owned(tmp_path):
+        pass
+
+
 def test_clearing_leaves_the_files_of_others(tmp_path: Path) -> None:
     """What the run did not make stays."""
     (tmp_path / "notes.txt").write_text("mine")

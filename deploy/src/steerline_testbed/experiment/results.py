@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from steerline_testbed.experiment.series import Recording
 from steerline_testbed.experiment.settings import RunSettings
 
 # What a run writes into its folder; nothing else there is ever touched.
+LOCK = ".running"
 RESERVE = ".reserved-room"
 RESERVE_BYTES = 6 << 20
 OURS = ("summary.json", "raw", "series", "plots", "logs", RESERVE)
@@ -40,6 +43,21 @@ def assert_free(out: Path, force: bool) -> None:
             f"{out} already holds a complete run; allowed: another --out, --resume to keep it, "
             "--force to replace it"
         )
+
+
+@contextmanager
+def owned(out: Path) -> Generator[None]:
+    """The folder is this process's alone meanwhile. Raises ExperimentError when another run writes there."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / LOCK).open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExperimentError(f"another run is writing to {out}; allowed: a folder of its own") from None
+        try:
+            yield
+        finally:
+            (out / LOCK).unlink(missing_ok=True)
 
 
 def clear(out: Path) -> None:

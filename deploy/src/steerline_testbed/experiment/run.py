@@ -21,6 +21,7 @@ from steerline_testbed.experiment.results import (
     assert_free,
     clear,
     keep_logs,
+    owned,
     release_room,
     reserve_room,
     write_results,
@@ -30,6 +31,8 @@ from steerline_testbed.experiment.settings import RunSettings
 from steerline_testbed.experiment.stage import Stage
 from steerline_testbed.experiment.summary import Circumstances
 from steerline_testbed.network import Network, TestbedError
+from steerline_testbed.network.plan import check_run_id
+from steerline_testbed.network.tools import require_root
 
 ROOM_BYTES = 64 << 20
 
@@ -50,20 +53,29 @@ def execute(order: Order, progress: Progress) -> Mapping[str, Any]:
     Raises TestbedError (and what interrupts: KeyboardInterrupt, SystemExit) with whatever was measured
     written as a partial result, and the network removed.
     """
+    require_root()
+    if order.run_id:
+        check_run_id(order.run_id)
     assert_free(order.out, order.force)
     _assert_tools(order.settings)
     progress.phase("looking for the video (making it takes a minute or two, once)")
     folder = media.ensure(Recipe(), progress=lambda what, done: progress.phase(f"{what}: {done:4.0%}"))
+    try:
+        with owned(order.out):
+            return _execute(order, folder, progress)
+    except OSError as error:
+        raise ExperimentError(f"{error.filename or order.out}: {error.strerror}") from None
+
+
+def _execute(order: Order, media_folder: Path, progress: Progress) -> Mapping[str, Any]:
     raw = order.out / "raw"
     clear(order.out)
-    raw.mkdir(parents=True)
+    raw.mkdir()
     if shutil.disk_usage(raw).free < ROOM_BYTES:
         raise stage.disk_full(raw)
     try:
         reserve_room(order.out)
-        return _Run(order, raw, folder, progress).execute()
-    except OSError as error:
-        raise ExperimentError(f"{error.filename or order.out}: {error.strerror}") from None
+        return _Run(order, raw, media_folder, progress).execute()
     finally:
         release_room(order.out)
 
