@@ -1,0 +1,35 @@
+/** Hears which servers answer a tab's media requests. Neither URL nor content is kept. */
+
+import { mediaLike, type ServerBook } from "../core/servers";
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+
+function header(headers: readonly chrome.webRequest.HttpHeader[] | undefined, name: string): string {
+  return headers?.find((one) => one.name.toLowerCase() === name)?.value ?? "";
+}
+
+/** Listeners are set at once, at top level: a worker that was asleep is woken by them. */
+export function listen(book: ServerBook): void {
+  const all = { urls: ["http://*/*", "https://*/*"] };
+  chrome.webRequest.onResponseStarted.addListener(
+    (details) => {
+      if (details.tabId < 0 || details.fromCache || details.ip === undefined) return;
+      const url = new URL(details.url);
+      const length = header(details.responseHeaders, "content-length");
+      const answer = {
+        kind: details.type,
+        path: url.pathname,
+        contentType: header(details.responseHeaders, "content-type"),
+        contentBytes: length === "" ? Number.NaN : Number(length),
+      };
+      if (!mediaLike(answer)) return;
+      const port = url.port === "" ? (DEFAULT_PORTS[url.protocol] ?? 443) : Number(url.port);
+      book.began(details.tabId, details.requestId, { address: details.ip.replace(/^\[|\]$/g, ""), port }, Date.now());
+    },
+    all,
+    ["responseHeaders"],
+  );
+  const ended = (details: { requestId: string }) => book.ended(details.requestId, Date.now());
+  chrome.webRequest.onCompleted.addListener(ended, all);
+  chrome.webRequest.onErrorOccurred.addListener(ended, all);
+}

@@ -1,0 +1,113 @@
+/** Watches a frame's players: gives them sessions, reads them, and ends the sessions of those that are gone. */
+
+import type { FromFrame } from "../core/messages";
+import { makeRoom, worthASession } from "../core/roster";
+import { Session, type Spoken } from "../core/session";
+import { Finder } from "./finder";
+import { isPaused, isVideo, read, signOf, sourceOf } from "./reader";
+
+/** Events after which a player may be in another state. They only say that it is time to read. */
+const EVENTS = [
+  "loadstart", "emptied", "loadeddata", "canplay", "play", "playing", "pause", "waiting", "stalled",
+  "seeking", "seeked", "ended", "error", "ratechange", "resize", "abort",
+] as const;
+/** Events read between two ticks; a page can make any number. */
+const MOST_EVENTS = 200;
+/** Each so many ticks the tree is walked for new shadow roots. */
+const WALK_TICKS = 5;
+
+interface Seat {
+  readonly session: Session;
+  readonly source: string;
+}
+
+export class Watch {
+  readonly #say: (message: FromFrame) => void;
+  readonly #finder = new Finder((root) => this.#listen(root));
+  readonly #seats = new Map<HTMLMediaElement, Seat>();
+  #events = 0;
+  #ticks = 0;
+  #lastTickMs = Number.NEGATIVE_INFINITY;
+
+  constructor(say: (message: FromFrame) => void) {
+    this.#say = say;
+  }
+
+  get busy(): boolean {
+    return this.#seats.size > 0;
+  }
+
+  /** Once a second, by this frame's timer or, where that is throttled, by the background's. */
+  tick(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#lastTickMs < 500) return;
+    this.#lastTickMs = nowMs;
+    this.#events = 0;
+    if (this.#ticks % WALK_TICKS === 0) this.#finder.walk();
+    this.#ticks += 1;
+    for (const [element, { session }] of this.#seats) {
+      // A page that only moves an element puts it back at once; one that plays on unseen is still a session.
+      if (!element.isConnected && isPaused(element)) this.#leave(element, session);
+      else this.#look(element);
+    }
+    for (const element of this.#finder.elements()) if (!this.#seats.has(element)) this.#look(element);
+  }
+
+  /** The page goes, or the viewer has paused the extension. */
+  leaveAll(): void {
+    for (const [element, { session }] of this.#seats) this.#leave(element, session);
+  }
+
+  #listen(root: Document | ShadowRoot): void {
+    for (const name of EVENTS) root.addEventListener(name, this.#onEvent, { capture: true, passive: true });
+  }
+
+  readonly #onEvent = (event: Event): void => {
+    const element = event.target;
+    if (!event.isTrusted || !(element instanceof HTMLMediaElement)) return;
+    this.#events += 1;
+    if (this.#events > MOST_EVENTS) return;
+    const seat = this.#seats.get(element);
+    if (event.type === "emptied" && seat !== undefined) this.#leave(element, seat.session);
+    this.#look(element);
+  };
+
+  #look(element: HTMLMediaElement): void {
+    let seat = this.#seats.get(element);
+    const source = sourceOf(element);
+    if (seat !== undefined && seat.source !== source) {
+      this.#leave(element, seat.session);
+      seat = undefined;
+    }
+    seat ??= this.#seat(element, source);
+    if (seat === undefined) return;
+    this.#pass(seat.session.observe(read(element), performance.now(), Date.now()));
+  }
+
+  #seat(element: HTMLMediaElement, source: string): Seat | undefined {
+    if (!worthASession(signOf(element))) return undefined;
+    const seated = [...this.#seats];
+    const room = makeRoom(seated.map(([, { session }]) => session));
+    if (room === undefined) return undefined;
+    const evicted = seated[room];
+    if (evicted !== undefined) this.#leave(evicted[0], evicted[1].session);
+    const seat = { session: new Session(randomId(), isVideo(element) ? "video" : "audio"), source };
+    this.#seats.set(element, seat);
+    return seat;
+  }
+
+  #leave(element: HTMLMediaElement, session: Session): void {
+    this.#seats.delete(element);
+    this.#pass(session.quit(performance.now(), Date.now()));
+  }
+
+  #pass(spoken: Spoken | undefined): void {
+    if (spoken !== undefined) this.#say({ type: "report", ...spoken });
+  }
+}
+
+/** Says nothing of page, viewer or time. (crypto.randomUUID is missing on pages without TLS.) */
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
