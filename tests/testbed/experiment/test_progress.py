@@ -21,16 +21,16 @@ def at(time_s: float) -> Moment:
 
 
 def test_plain_lines_come_each_ten_seconds() -> None:
-    """Not twice a second; a phase is said once; brackets in a reason are text."""
+    """Not twice a second; a phase is said once, however much of it is done; brackets in a reason are text."""
     out = io.StringIO()
     plain = Plain(Console(file=out, width=200))
-    plain.phase("building the network")
-    plain.phase("building the network")
+    for done in range(3):
+        plain.phase(f"encoding 480p: {done} %")
     for half in range(41):
         plain.moment(at(half / 2))
     plain.decided(MOVED)
     lines = out.getvalue().splitlines()
-    assert lines[0] == "building the network" and len(lines) == 5
+    assert lines[0] == "encoding 480p: 0 %" and len(lines) == 5
     assert "14.0 s buffered" in lines[1] and "100 40" in lines[1]
     assert "14 s left [bound 20 s]" in lines[4]
 

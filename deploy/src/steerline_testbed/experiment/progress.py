@@ -87,10 +87,11 @@ class Plain:
         self._last_phase = ""
 
     def phase(self, text: str) -> None:
-        """Writes a phase once."""
-        if text != self._last_phase:
-            self._last_phase = text
-            self._console.print(text, highlight=False, markup=False)
+        """Writes a phase once; what follows its colon (how much is done) does not make it another."""
+        name = text.partition(":")[0]
+        if name != self._last_phase:
+            self._last_phase = name
+            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def moment(self, now: Moment) -> None:
         """Writes a line each 10 s."""

@@ -58,7 +58,8 @@ def execute(order: Order, progress: Progress) -> Mapping[str, Any]:
         check_run_id(order.run_id)
     assert_free(order.out, order.force)
     _assert_tools(order.settings)
-    progress.phase("looking for the video (making it takes a minute or two, once)")
+    if media.find(Recipe(), media.default_cache()) is None:
+        progress.phase("making the video, once; it takes a minute or two")
     folder = media.ensure(Recipe(), progress=lambda what, done: progress.phase(f"{what}: {done:4.0%}"))
     try:
         with owned(order.out):
