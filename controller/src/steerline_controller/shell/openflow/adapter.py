@@ -53,6 +53,16 @@ HANDSHAKE_S = 10.0
 MAX_MESSAGE = 65535
 
 _PORT_STATUS: Any = ofp_event.EventOFPPortStatus  # pyright: ignore[reportAttributeAccessIssue]
+# What os-ken's parsers and handlers raise when a switch sends nonsense, or sense out of turn.
+_BAD_MESSAGE = (
+    struct.error,
+    AssertionError,
+    OSKenException,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)
 _HOT = frozenset((wire.PACKET_IN, wire.FLOW_REMOVED, wire.MULTIPART_REPLY, wire.BARRIER_REPLY, wire.ERROR))
 
 
@@ -177,7 +187,7 @@ class SwitchConnection(controller.Datapath):
             buffer += data
             try:
                 used = self._take(buffer)
-            except (struct.error, AssertionError, OSKenException, ValueError, IndexError) as error:
+            except _BAD_MESSAGE as error:
                 LOG.warning(
                     "a switch sent what is not OpenFlow 1.3: connection closed",
                     peer=self.peer,
