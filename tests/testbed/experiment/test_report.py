@@ -61,6 +61,10 @@ def test_the_table_is_aligned_and_has_a_column_per_run(two: list[Result]) -> Non
     lines = demo.table_text(two).splitlines()
     assert lines[0].split() == ["single", "buffer-threshold"]
     assert any(line.startswith("stalls") and "s in all" in line for line in lines)
+    assert demo.table_markdown(two).splitlines()[:2] == [
+        "|  | single | buffer-threshold |",
+        "| --- | ---: | ---: |",
+    ]
 
 
 def test_series_come_back_as_they_were_written(two: list[Result]) -> None:

@@ -126,7 +126,10 @@ def _start(job: Job) -> _Going:
     command = [sys.executable, "-m", "steerline_testbed.experiment.cli", "run", "--plain", "--resume"]
     command += ["--settings", str(settings), "--out", str(job.folder)]
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        # A session of its own: Ctrl-C reaches the campaign alone, which then ends each run once.
+        process = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
+        )
     return _Going(job, process, log)
 
 

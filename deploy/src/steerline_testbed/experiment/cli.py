@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -229,6 +230,8 @@ def campaign_command(options: argparse.Namespace) -> int:
     if options.table:
         kinds = campaign.write_table(jobs, options.out)
     else:
+        # Without it a campaign that is told to end would leave its runs behind.
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
         kinds = campaign.run_campaign(jobs, options.parallel, options.out, say)
     print((options.out / "campaign.md").read_text())
     wanted = {name: sum(1 for job in jobs if job.name == name) for name in {job.name for job in jobs}}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steerline_testbed.experiment import compare
+from steerline_testbed.experiment.atomic import replace_file
 from steerline_testbed.experiment.clock import utc_text
 from steerline_testbed.experiment.compare import Result
 from steerline_testbed.experiment.progress import Progress
@@ -33,7 +34,15 @@ def run_demo(
     write_report(
         results, out / "report.html", "A starving player is rescued by the network", command, utc_text()
     )
+    replace_file(out / "table.md", table_markdown(results).encode())
     return results
+
+
+def table_markdown(results: Sequence[Result]) -> str:
+    """The table of the demo in Markdown."""
+    head, *rows = compare.table(results)
+    lines = [head, ["---"] + ["---:"] * len(results), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def table_text(results: Sequence[Result]) -> str:
