@@ -25,7 +25,7 @@ demo: setup agent ## The main job: a video starves on one line, and is rescued (
 	@$(SUDO) .venv/bin/steerline-testbed demo --out results/demo
 
 test: setup agent ## All tests: unit, laws, wire, real Redis, real Open vSwitch in namespaces
-	@cargo test --quiet --locked --workspace
+	@cargo test --quiet --locked --release --workspace
 	@$(SUDO) .venv/bin/python -m pytest
 
 lint: setup ## Style and mistakes: ruff, buf, rustfmt, clippy, shellcheck
