@@ -114,7 +114,7 @@ function way(): Way {
 
 chrome.runtime.onMessage.addListener((message: AskState, sender, answer) => {
   // Only our own pages ask, never a content script.
-  if (message?.type !== "state" || sender.id !== chrome.runtime.id || sender.tab?.url?.startsWith("http")) return false;
+  if (message?.type !== "state" || !sender.url?.startsWith(chrome.runtime.getURL(""))) return false;
   if (!chosen.paused) host.probe(Date.now());
   timer ??= setInterval(tick, 1000);
   answer({

@@ -8,8 +8,22 @@ import { isPaused, isVideo, read, signOf, sourceOf } from "./reader";
 
 /** Events after which a player may be in another state. They only say that it is time to read. */
 const EVENTS = [
-  "loadstart", "emptied", "loadeddata", "canplay", "play", "playing", "pause", "waiting", "stalled",
-  "seeking", "seeked", "ended", "error", "ratechange", "resize", "abort",
+  "loadstart",
+  "emptied",
+  "loadeddata",
+  "canplay",
+  "play",
+  "playing",
+  "pause",
+  "waiting",
+  "stalled",
+  "seeking",
+  "seeked",
+  "ended",
+  "error",
+  "ratechange",
+  "resize",
+  "abort",
 ] as const;
 /** Events read between two ticks; a page can make any number. */
 const MOST_EVENTS = 200;

@@ -1,6 +1,6 @@
 /** All sessions of the browser: where each plays, what it said last, what the network said of it. Pure. */
 
-import type { DecisionWord, FiveTuple, News, Server, ServedReport } from "./messages";
+import type { DecisionWord, FiveTuple, News, ServedReport, Server } from "./messages";
 import type { Picture, Report } from "./words";
 
 /** A station refuses more of one customer; a browser that plays more has other troubles. */

@@ -52,7 +52,9 @@ const STATES: Readonly<Record<string, string>> = {
 export function known(view: View): string[] {
   const { report, picture } = view;
   const what = picture.kind === "video" ? "video" : "sound";
-  const said = [`This ${what} ${STATES[report.player_state] ?? "is there"}, with ${seconds(report.buffer_length_ms)} in store.`];
+  const said = [
+    `This ${what} ${STATES[report.player_state] ?? "is there"}, with ${seconds(report.buffer_length_ms)} in store.`,
+  ];
   if (report.stall_count > 0) {
     const times = report.stall_count === 1 ? "once" : `${report.stall_count} times`;
     said.push(`It froze ${times}, for ${seconds(report.stall_duration_ms)} in all.`);

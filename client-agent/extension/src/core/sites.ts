@@ -9,7 +9,9 @@ export function patternOf(url: string): string | undefined {
 
 /** The host of a pattern, for people. */
 export function hostOf(pattern: string): string {
-  return pattern === "<all_urls>" || pattern === "*://*/*" ? "all sites" : pattern.replace(/^[^:]*:\/\//, "").replace(/\/.*$/, "");
+  return pattern === "<all_urls>" || pattern === "*://*/*"
+    ? "all sites"
+    : pattern.replace(/^[^:]*:\/\//, "").replace(/\/.*$/, "");
 }
 
 /** The station's web interface: https, or http on this machine. Throws with what is allowed. */

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { fromHost } from "../src/core/messages";
+import { MOST_UNDER_WAY, MOST_WAITING, Outbox, waitMs } from "../src/core/outbox";
+import { mediaLike, ServerBook } from "../src/core/servers";
+import { patternOf, stationAddress } from "../src/core/sites";
+
+describe("what the host says", () => {
+  it.each([
+    null,
+    7,
+    "ack",
+    [],
+    {},
+    { type: "flood" },
+    { type: "station", state: "odd" },
+    { type: "decision", session_id: "a", kind: "EXPLODE" },
+  ])("%j is no message", (value) => {
+    expect(fromHost(value)).toBeUndefined();
+  });
+
+  it("is bounded and of the stated types", () => {
+    const long = fromHost({ type: "rejection", session_id: 5, message: "x".repeat(10_000) });
+    expect(long).toEqual({ type: "rejection", session_id: "", message: "x".repeat(1024) });
+    expect(fromHost({ type: "advice", session_id: "a", sustainable_kbps: "much" })).toMatchObject({
+      sustainable_kbps: 0,
+    });
+    const flow = {
+      protocol: 6,
+      client_address: "198.18.1.11",
+      client_port: 4,
+      server_address: "198.19.0.1",
+      server_port: 80,
+    };
+    const flows = fromHost({ type: "flows", session_id: "a", flows: [flow, null, {}, { ...flow, client_port: 1.5 }] });
+    expect(flows).toEqual({ type: "flows", session_id: "a", flows: [flow] });
+  });
+});
+
+describe("the outbox", () => {
+  it("keeps the newest while the host is away", () => {
+    const box = new Outbox<number>();
+    for (let i = 0; i < 500; i += 1) box.push(i);
+    const taken = box.take();
+    expect([taken.length, taken.at(-1), box.dropped]).toEqual([MOST_WAITING, 499, 500 - MOST_WAITING]);
+  });
+
+  it("has no more under way than a host that hangs may be given, and goes on when it answers or is new", () => {
+    const box = new Outbox<number>();
+    let sent = 0;
+    for (let i = 0; i < 500; i += 1) {
+      box.push(i);
+      sent += box.take().length;
+    }
+    expect(sent).toBe(MOST_UNDER_WAY);
+    box.acknowledged();
+    expect(box.take()).toHaveLength(1);
+    box.restart();
+    expect(box.take().length).toBeGreaterThan(1);
+  });
+
+  it("waits longer after each failure, up to a minute", () => {
+    expect([0, 1, 2, 20].map((failures) => waitMs(failures, 1))).toEqual([500, 1000, 2000, 60_000]);
+    expect(waitMs(3, 0)).toBe(2000);
+  });
+});
+
+describe("the servers of a tab's media", () => {
+  const at = (n: number) => ({ address: `198.19.0.${n}`, port: 443 });
+
+  it("stay while a request is open, however long, and age once it has ended", () => {
+    const book = new ServerBook();
+    book.began(1, "r1", at(1), 0);
+    expect(book.serversOf(1, 3_600_000)).toEqual([at(1)]);
+    book.ended("r1", 3_600_000);
+    expect(book.serversOf(1, 3_700_000)).toEqual([at(1)]);
+    expect(book.serversOf(1, 3_800_000)).toEqual([]);
+  });
+
+  it("the latest comes first, each once, and other tabs have theirs", () => {
+    const book = new ServerBook();
+    for (const [request, n] of [
+      ["a", 1],
+      ["b", 2],
+      ["c", 1],
+    ] as const)
+      book.began(1, request, at(n), 0);
+    book.began(2, "d", at(3), 0);
+    expect(book.serversOf(1, 0)).toEqual([at(1), at(2)]);
+    book.forget(1);
+    expect([book.serversOf(1, 0), book.serversOf(2, 0)]).toEqual([[], [at(3)]]);
+  });
+
+  it("are bounded", () => {
+    const book = new ServerBook();
+    for (let i = 0; i < 10_000; i += 1) book.began(i % 300, `r${i}`, at(i % 250), 0);
+    expect(book.serversOf(299, 0).length).toBeLessThanOrEqual(8);
+  });
+
+  const answer = { kind: "xmlhttprequest", path: "/x", contentType: "", contentBytes: Number.NaN };
+  it.each([
+    [{ kind: "media" }, true],
+    [{ contentType: "video/mp4" }, true],
+    [{ path: "/v/seg-1.m4s", contentType: "text/plain" }, true],
+    [{ contentType: "application/octet-stream", contentBytes: 900_000 }, true],
+    [{ contentType: "application/octet-stream", contentBytes: 900 }, false],
+    [{ contentType: "application/json", contentBytes: 900_000 }, false],
+    [{ kind: "image", path: "/a.mp4" }, false],
+  ])("%j carries media: %s", (other, expected) => {
+    expect(mediaLike({ ...answer, ...other })).toBe(expected);
+  });
+});
+
+describe("addresses", () => {
+  it("only web pages are sites", () => {
+    expect(patternOf("https://video.example:8443/watch?v=1#t")).toBe("*://video.example/*");
+    expect(["about:blank", "chrome://settings", "file:///a.mp4", ""].map(patternOf)).toEqual(Array(4).fill(undefined));
+  });
+
+  it("reports leave this computer only with TLS", () => {
+    expect(stationAddress(" https://station.example:8443/ ")).toBe("https://station.example:8443");
+    expect(stationAddress("http://127.0.0.1:8080")).toBe("http://127.0.0.1:8080");
+    for (const bad of ["http://station.example", "station", "https://u:p@h/", "https://h/?a=1", "ftp://h"]) {
+      expect(() => stationAddress(bad)).toThrow("https://HOST");
+    }
+  });
+});
