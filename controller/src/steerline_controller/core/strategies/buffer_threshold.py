@@ -118,7 +118,8 @@ class BufferThreshold:
         """The line for a critical session, with the reason; None when nothing carries its rate.
 
         In order: its own line while the need fits; another protected line where it fits; the
-        unprotected line where it gets most; packed beside sessions whose rates leave its own.
+        unprotected line where it gets most; packed beside sessions whose rates leave its own; in the
+        place of a session that has enough. The last line stays with best effort.
         """
         need = required_bps(session)
         rate = float(session.assessment.play_bps)
@@ -150,9 +151,22 @@ class BufferThreshold:
         if packed:
             best = max(packed, key=lambda line: (line.name == own, free_bps(line, rates[line.name])))
             return best, head + f"packed on {best.name}: no line is left for it alone"
-        if bare:
-            best = max(bare, key=lambda line: self._attraction(line, session, view, now))
-            return best, head + f"{best.name} is the last line"
+        return self._displace(session, rates, view, head)
+
+    def _displace(
+        self, session: SessionState, rates: Mapping[str, list[float]], view: SiteView, head: str
+    ) -> tuple[LineView, str] | None:
+        """Not all fit: the least time to empty first. A session that has enough gives up its place."""
+        rate = float(session.assessment.play_bps)
+        for other in reversed(self._guards.by_urgency(view)):
+            line = view.lines[self._guards[other.session_id]]
+            if other.assessment.critical or other.assessment.buffer_length_ms < other.assessment.high_ms:
+                continue
+            if other.pinned_line or other.session_id == session.session_id or line.name not in rates:
+                continue
+            if free_bps(line, rates[line.name]) + other.assessment.play_bps >= rate:
+                del self._guards[other.session_id]
+                return line, head + f"takes the place of {other.session_id} on {line.name}, which has enough"
         return None
 
     def _attraction(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from steerline_controller.core.config import StrategySettings
 from steerline_controller.core.state import LineView, SessionState, SiteView
-from steerline_controller.core.strategies.base import Answer, gather, steer
+from steerline_controller.core.strategies.base import Answer, gather, release, steer
 from steerline_controller.core.strategies.guards import Guards, urgency
 from steerline_controller.core.strategies.sharing import free_bps, required_bps, room
 
@@ -106,38 +106,52 @@ class Yielding:
         return []
 
     def consolidate(self, view: SiteView, now: float) -> list[Answer]:
-        """Packs sessions onto fewer lines when every line is protected and best effort has no room.
+        """Frees a line when every line is protected and best effort has no room.
 
-        One line a second is freed: the one whose sessions consume least, if the others carry them.
+        Sessions are packed onto the other lines as far as these carry their rates, the most urgent
+        first; those left over are protected no longer. Of all lines the one that leaves the fewest
+        over is freed, and among these the one whose sessions consume least.
         """
         usable = view.usable_lines()
-        crowded = [
-            line
+        if len(usable) < 2 or any(not self._guards.sessions_on(line.name, view) for line in usable):
+            return []
+        if not any(
+            len(self._guards.best_effort_on(line.name, view, now)) > self._guards.limit(line, view)
             for line in usable
-            if len(self._guards.best_effort_on(line.name, view, now)) > self._guards.limit(line, view)
-        ]
-        if not crowded or any(not self._guards.sessions_on(line.name, view) for line in usable):
+        ):
             return []
         rates = {
-            x.name: [float(s.assessment.play_bps) for s in self._guards.sessions_on(x.name, view)]
-            for x in usable
+            line.name: [float(s.assessment.play_bps) for s in self._guards.sessions_on(line.name, view)]
+            for line in usable
         }
-        for leaving in sorted(usable, key=lambda line: sum(rates[line.name])):
-            trial = {name: list(values) for name, values in rates.items() if name != leaving.name}
-            plan: list[tuple[SessionState, str]] = []
-            for session in sorted(self._guards.sessions_on(leaving.name, view), key=urgency):
-                rate = float(session.assessment.play_bps)
-                fitting = [n for n, values in trial.items() if free_bps(view.lines[n], values) >= rate]
-                if session.pinned_line or not fitting:
-                    break
-                target = min(fitting, key=lambda n: free_bps(view.lines[n], trial[n]))
-                trial[target].append(rate)
-                plan.append((session, target))
-            else:
-                answers: list[Answer] = []
-                for session, target in plan:
-                    self._guards[session.session_id] = target
-                    why = f"packed on {target}: {leaving.name} is left to best effort"
-                    answers += gather(self._strategy, session, target, view, now, why)
-                return answers
-        return []
+        plans = {line.name: self._pack(line, rates, view) for line in usable}
+        freed = min(usable, key=lambda line: (len(plans[line.name][1]), sum(rates[line.name]))).name
+        placed, left_over = plans[freed]
+        answers: list[Answer] = []
+        for session, target in placed:
+            self._guards[session.session_id] = target
+            why = f"packed on {target}: {freed} is left to best effort"
+            answers += gather(self._strategy, session, target, view, now, why)
+        for session in left_over:
+            del self._guards[session.session_id]
+            why = "its rate fits nowhere: protected no longer"
+            answers.append(release(self._strategy, session.session_id, view, now, why, freed))
+        return answers
+
+    def _pack(
+        self, leaving: LineView, rates: Mapping[str, list[float]], view: SiteView
+    ) -> tuple[list[tuple[SessionState, str]], list[SessionState]]:
+        """Where a line's sessions would go, and those that fit nowhere."""
+        trial = {name: list(values) for name, values in rates.items() if name != leaving.name}
+        placed: list[tuple[SessionState, str]] = []
+        left_over: list[SessionState] = []
+        for session in sorted(self._guards.sessions_on(leaving.name, view), key=urgency):
+            rate = float(session.assessment.play_bps)
+            fitting = [name for name, values in trial.items() if free_bps(view.lines[name], values) >= rate]
+            if not fitting:
+                left_over.append(session)
+                continue
+            target = min(fitting, key=lambda name: free_bps(view.lines[name], trial[name]))
+            trial[target].append(rate)
+            placed.append((session, target))
+        return placed, left_over
