@@ -85,9 +85,10 @@ def generations(home: Any, bridge: str) -> set[str]:
 @pytest.mark.parametrize("mode", ["reactive", "reactive-with-fallback"])
 def test_killed_and_restarted_under_traffic(home: Any, mode: str) -> None:
     """kill -9 and a restart cost a flow in progress no packet; strays go, and new flows are steered again."""
-    first = home.controller(mode=mode)
+    dial = mode == "reactive-with-fallback"
+    first = home.controller(mode=mode, dial=dial)
     home.ping("viewer", "server")
-    echo = Echo(home, source=7000, count=4000, gap_s=0.003)
+    echo = Echo(home, source=7000, count=3000, gap_s=0.003)
     time.sleep(2.0)
     before = generations(home, "A")
     # A rule of a controller of long ago, that nobody will want again.
@@ -95,7 +96,7 @@ def test_killed_and_restarted_under_traffic(home: Any, mode: str) -> None:
                "nw_dst=4.3.2.1,tp_src=1,tp_dst=2,actions=drop")  # fmt: skip
     first.end(signal.SIGKILL)
     time.sleep(1.0)
-    second = home.controller(name="second", mode=mode)
+    second = home.controller(name="second", mode=mode, dial=dial)
     assert "rules_found" in second.text()
     time.sleep(0.5)
     for bridge in ("A", "B"):

@@ -112,7 +112,7 @@ class Bench:
         self.inbox.put(item)
         while not self.inbox.empty():
             self.runner.take(self.inbox.get(), self.now)
-            self.runner._flush()
+            self.runner.flush()
 
     def packet_in(self, side: str, data: bytes, port: int = 3, table: int = 1) -> None:
         """A switch hands a packet over."""
@@ -258,8 +258,8 @@ def test_a_port_with_a_new_number(bench: Bench) -> None:
 
 def test_probes_and_cabling(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     """A probe counts where its line ends; out of another line it is a cabling error, said once."""
-    bench.runner._probe(bench.now)
-    bench.runner._flush()
+    bench.runner.probe(bench.now)
+    bench.runner.flush()
     sent = dict(bench.switches["A"].packets_out)
     assert set(sent) == {1, 2}
     bench.packet_in("B", sent[1], port=1, table=0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from queue import Empty
 from typing import Final, Protocol
 
@@ -12,8 +11,8 @@ import structlog
 
 from steerline.steering.v1.steering_pb2 import ConnectResponse
 from steerline_contract import wire as words
-from steerline_contract.flows import FiveTuple, LineState
-from steerline_contract.steering import Decision, Enforced, NetworkAdvice
+from steerline_contract.flows import LineState
+from steerline_contract.steering import Decision, NetworkAdvice
 from steerline_controller.core.effects import Announce, Effect, ForgetFlow, PlaceFlow, SetSpread
 from steerline_controller.core.events import (
     Assessed,
@@ -21,8 +20,6 @@ from steerline_controller.core.events import (
     FlowArrived,
     FlowEnded,
     PortChanged,
-    ProbeArrived,
-    Role,
     Side,
     SwitchConnected,
     SwitchLost,
@@ -31,9 +28,10 @@ from steerline_controller.core.events import (
 from steerline_controller.core.snapshot import Snapshot
 from steerline_controller.shell import counters, operator
 from steerline_controller.shell.clock import Clock
+from steerline_controller.shell.enforcing import Enforcing
+from steerline_controller.shell.fabric import Fabric
 from steerline_controller.shell.inputs import (
     Asked,
-    Channel,
     Inbox,
     Input,
     PortNews,
@@ -46,6 +44,7 @@ from steerline_controller.shell.inputs import (
 )
 from steerline_controller.shell.openflow import cookies, encode, packets, parse, wire
 from steerline_controller.shell.openflow.pipeline import Mode
+from steerline_controller.shell.probing import Prober
 from steerline_controller.shell.publish import Publisher
 from steerline_controller.shell.record import Record
 from steerline_controller.shell.switch import Switch, SwitchPlan
@@ -75,34 +74,16 @@ class EngineLike(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Placed:
-    line: str
-    role: Role
-    at_s: float
-    sides: set[Side] = field(default_factory=set[Side])
-
-
-@dataclass(slots=True)
-class _Enforcing:
-    """An assessment whose effects the switches have not confirmed yet."""
-
-    session_id: str
-    received_ns: int
-    moved: int
-    waiting: set[tuple[int, int]]
-
-
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How often what is done. Seconds."""
+    """Seconds: how long best-effort rules rest before they expire, how often counters are read."""
 
     idle_timeout_s: int = 30
     statistics_s: float = 1.0
 
 
 class Runner:
-    """Owns the engine, the switches and what is placed. `run` ends with Stop, or with an exception."""
+    """Owns engine and switches. `run` ends with Stop, or with an exception."""
 
     def __init__(
         self,
@@ -116,37 +97,33 @@ class Runner:
         record: Record | None = None,
     ) -> None:
         self._engine = engine
-        self._plans = {plan.datapath_id: plan for plan in plans}
-        self._sites = list(dict.fromkeys(plan.site for plan in plans))
         self._mode: Mode = mode
         self._timing = timing
         self._inbox = inbox
         self._publisher = publisher
         self._clock = clock
         self._record = record
-        self._switches: dict[tuple[str, Side], Switch] = {}
-        self._by_channel: dict[int, Switch] = {}
-        self._placed: dict[str, dict[FiveTuple, _Placed]] = {site: {} for site in self._sites}
-        self._spread: dict[str, SetSpread] = {}
+        self._fabric = Fabric(plans, mode, timing.idle_timeout_s)
+        self._prober = Prober(self._fabric.sites)
+        self._enforcing = Enforcing()
         self._counters: dict[int, counters.Collector] = {}
-        self._enforcing: list[_Enforcing] = []
-        self._token = os.urandom(packets.TOKEN_LENGTH)
-        self._probe_number = 0
-        self._miswired: set[tuple[str, str, str]] = set()
         self._arrived_at: Side = "A"
+
+    def allowed(self, datapath_id: int) -> str:
+        """Why a datapath id may not connect; "" when it may. Any thread may ask."""
+        return self._fabric.refusal(datapath_id)
 
     # ------------------------------------------------------------ the loop
 
     def run(self) -> str:
         """Takes inputs until Stop; its reason."""
-        now = self._clock.now()
-        due = {self._tick: now, self._probe: now, self._ask_counters: now, self._publish: now}
         every = {
-            self._tick: TICK_S,
-            self._probe: PROBE_S,
-            self._ask_counters: self._timing.statistics_s,
-            self._publish: PUBLISH_S,
+            self.tick: TICK_S,
+            self.probe: PROBE_S,
+            self.ask_counters: self._timing.statistics_s,
+            self.publish: PUBLISH_S,
         }
+        due = dict.fromkeys(every, self._clock.now())
         while True:
             now = self._clock.now()
             for work, at in due.items():
@@ -154,7 +131,7 @@ class Runner:
                     # What was missed (a suspended machine) is not made up for.
                     due[work] = max(at + every[work], now)
                     work(now)
-                    self._flush()
+                    self.flush()
             try:
                 item = self._inbox.get(timeout=max(0.0, min(due.values()) - self._clock.now()))
             except Empty:
@@ -162,7 +139,7 @@ class Runner:
             if isinstance(item, Stop):
                 return item.reason
             self.take(item, self._clock.now())
-            self._flush()
+            self.flush()
 
     def take(self, item: Input, now: float) -> None:
         """Handles one input."""
@@ -172,64 +149,40 @@ class Runner:
             case Said():
                 self._said(item, now)
             case SwitchUp():
-                self._switch_up(item)
+                self._fabric.connect(item)
+                if switch := self._fabric.of(item.channel):
+                    self._counters[id(item.channel)] = counters.Collector(switch.plan.site, switch.plan.side)
             case SwitchDown():
                 self._switch_down(item, now)
             case PortNews():
                 self._port_news(item, now)
             case Asked():
-                operator.answer(
-                    item, self._engine.snapshot(), self._line_names(), lambda event: self._decide(event, now)
-                )
+                lines = self._fabric.lines
+                operator.answer(item, self._engine.snapshot(), lines, lambda event: self._decide(event, now))
             case Shown():
                 item.answer.set_result(self._engine.snapshot())
             case Stop():
                 pass
 
-    def _flush(self) -> None:
-        # The far side of what just arrived first: its rule for the way back must not come too late.
-        order: tuple[Side, Side] = ("B", "A") if self._arrived_at == "A" else ("A", "B")
-        for side in order:
-            for site in self._sites:
-                switch = self._switches.get((site, side))
-                if switch is not None:
-                    switch.flush()
-
-    def _line_names(self) -> dict[str, list[str]]:
-        return {plan.site: [name for name, _ in plan.lines] for plan in self._plans.values()}
+    def flush(self) -> None:
+        """Sends what the switches are to be told."""
+        self._fabric.flush(last=self._arrived_at)
 
     # ------------------------------------------------------------ deciding
 
     def _decide(self, event: Event, now: float) -> list[Effect]:
         effects = self._engine.handle(event, now)
-        self._apply(effects, now)
-        return effects
-
-    def _apply(self, effects: Iterable[Effect], now: float) -> None:
         for effect in effects:
             match effect:
                 case PlaceFlow():
-                    self._place(effect, now)
+                    self._fabric.place(effect, now)
                 case ForgetFlow():
-                    self._placed[effect.site].pop(effect.flow, None)
-                    for side in ("A", "B"):
-                        if switch := self._switches.get((effect.site, side)):
-                            switch.forget(effect.flow)
+                    self._fabric.forget(effect)
                 case SetSpread():
-                    self._spread[effect.site] = effect
-                    for side in ("A", "B"):
-                        if switch := self._switches.get((effect.site, side)):
-                            switch.set_spread(effect.weights, effect.discovery_line)
+                    self._fabric.spread(effect)
                 case Announce(message):
                     self._announce(message, now)
-
-    def _place(self, effect: PlaceFlow, now: float) -> None:
-        placed = _Placed(effect.line, effect.role, now)
-        self._placed[effect.site][effect.flow] = placed
-        for side in ("B", "A"):
-            switch = self._switches.get((effect.site, side))
-            if switch is not None and switch.place(effect.flow, effect.line, effect.role):
-                placed.sides.add(side)
+        return effects
 
     def _announce(self, message: Decision | NetworkAdvice, now: float) -> None:
         if self._record is not None:
@@ -243,61 +196,22 @@ class Runner:
 
     def _said(self, item: Said, now: float) -> None:
         effects = self._decide(Assessed(item.assessment), now)
-        moved = [e for e in effects if isinstance(e, PlaceFlow | ForgetFlow)]
-        if not moved:
-            return
-        waiting: set[tuple[int, int]] = set()
-        for site in {effect.site for effect in moved}:
-            for side in ("A", "B"):
-                if switch := self._switches.get((site, side)):
-                    waiting.add((id(switch.channel), switch.barrier()))
-        if waiting:
-            assessment = item.assessment
-            self._enforcing.append(
-                _Enforcing(
-                    assessment.session_id,
-                    assessment.received_monotonic_ns,
-                    sum(isinstance(e, PlaceFlow) for e in moved),
-                    waiting,
-                )
-            )
+        moved = [effect for effect in effects if isinstance(effect, PlaceFlow | ForgetFlow)]
+        if moved:
+            placed = sum(isinstance(effect, PlaceFlow) for effect in moved)
+            touched = [s for site in {effect.site for effect in moved} for s in self._fabric.at(site)]
+            self._enforcing.expect(item.assessment, placed, touched)
 
-    # ------------------------------------------------------------ switches come and go
-
-    def allowed(self, datapath_id: int) -> str:
-        """Why a datapath id may not connect; "" when it may. Any thread may ask."""
-        if datapath_id in self._plans:
-            return ""
-        configured = ", ".join(f"{known:016x} ({plan.title})" for known, plan in self._plans.items())
-        return f"datapath id {datapath_id:016x} is not configured; allowed: {configured}"
-
-    def _switch_up(self, item: SwitchUp) -> None:
-        plan = self._plans[item.datapath_id]
-        old = self._switches.get((plan.site, plan.side))
-        if old is not None:
-            LOG.warning("a switch connects again: the newer connection counts", switch=plan.title)
-            self._by_channel.pop(id(old.channel), None)
-            old.channel.close()
-        switch = Switch(plan, item.channel, item.ports, self._mode, self._timing.idle_timeout_s)
-        self._switches[plan.site, plan.side] = switch
-        self._by_channel[id(item.channel)] = switch
-        self._counters[id(item.channel)] = counters.Collector(plan.site, plan.side)
-        spread = self._spread.get(plan.site)
-        switch.start(spread.weights if spread else {}, spread.discovery_line if spread else "")
+    # ------------------------------------------------------------ switches
 
     def _switch_down(self, item: SwitchDown, now: float) -> None:
-        switch = self._by_channel.pop(id(item.channel), None)
         self._counters.pop(id(item.channel), None)
-        self._enforcing = [
-            e for e in self._enforcing if not any(channel == id(item.channel) for channel, _ in e.waiting)
-        ]
-        if switch is None:
-            return
-        plan = switch.plan
-        del self._switches[plan.site, plan.side]
-        LOG.warning("switch lost; its rules stay", switch=plan.title, why=item.reason)
-        if switch.ready:
-            self._decide(SwitchLost(plan.site, plan.side), now)
+        self._enforcing.lost(item.channel)
+        switch = self._fabric.disconnect(item.channel)
+        if switch is not None:
+            LOG.warning("switch lost; its rules stay", switch=switch.plan.title, why=item.reason)
+            if switch.ready:
+                self._decide(SwitchLost(switch.plan.site, switch.plan.side), now)
 
     def _read_back(self, switch: Switch, message: bytes, now: float) -> None:
         found = switch.read_back(message)
@@ -305,11 +219,7 @@ class Runner:
             return
         plan = switch.plan
         self._decide(SwitchConnected(plan.site, plan.side, switch.lines_up(), found.rules), now)
-        switch.ready = True
-        for flow, placed in self._placed[plan.site].items():
-            if placed.at_s < now and switch.place(flow, placed.line, placed.role):
-                placed.sides.add(plan.side)
-        strays = switch.delete_strays()
+        strays = self._fabric.settle(switch, now)
         LOG.info(
             "switch ready",
             switch=plan.title,
@@ -320,15 +230,11 @@ class Runner:
         )
 
     def _port_news(self, item: PortNews, now: float) -> None:
-        switch = self._by_channel.get(id(item.channel))
+        switch = self._fabric.of(item.channel)
         if switch is None:
             return
-        plan = switch.plan
-        before = switch.lines_up()
-        if switch.port_changed(item.name, item.port):
-            for flow, placed in self._placed[plan.site].items():
-                if (placed.line, item.name) in plan.lines:
-                    switch.place(flow, placed.line, placed.role)
+        plan, before = switch.plan, switch.lines_up()
+        self._fabric.port_news(switch, item)
         if switch.ready:
             for line, up in switch.lines_up().items():
                 if up != before[line]:
@@ -338,7 +244,7 @@ class Runner:
     # ------------------------------------------------------------ the hot messages
 
     def _raw(self, item: Raw, now: float) -> None:
-        switch = self._by_channel.get(id(item.channel))
+        switch = self._fabric.of(item.channel)
         if switch is None:
             return
         try:
@@ -363,11 +269,13 @@ class Runner:
             return
         plan = switch.plan
         if frame.kind == "probe":
-            self._probe_arrived(switch, packet.in_port, frame.payload, now)
+            arrived = self._prober.arrived(switch, packet.in_port, frame.payload)
+            if arrived is not None:
+                self._decide(arrived, now)
             return
         if not switch.is_edge(packet.in_port):
             return
-        self._learn(switch, frame.source_mac, packet.in_port)
+        self._fabric.learn(switch, frame.source_mac, packet.in_port)
         flow = packets.flow_of(frame, plan.side)
         if flow is None:
             return
@@ -378,58 +286,37 @@ class Runner:
                 switch.packet_out(packet.in_port, neighbour, packet.data)
             return
         self._arrived_at = plan.side
-        placed = self._placed[plan.site].get(flow)
+        placed = self._fabric.placed(plan.site, flow)
         if placed is None or plan.side not in placed.sides or now - placed.at_s > SETTLED_S:
             self._decide(FlowArrived(plan.site, plan.side, flow), now)
-            placed = self._placed[plan.site].get(flow)
+            placed = self._fabric.placed(plan.site, flow)
         if self._mode == "reactive" and placed is not None:
             port = switch.port_of_line.get(placed.line)
             if port is not None:
                 switch.packet_out(packet.in_port, port, packet.data)
 
-    def _learn(self, switch: Switch, mac: bytes, port: int) -> None:
-        if mac[0] & 1 or not switch.learn(mac, port):
-            return
-        other = self._switches.get((switch.plan.site, "B" if switch.plan.side == "A" else "A"))
-        if other is not None:
-            other.unlearn(mac)
-
     def _barrier_reply(self, item: Raw) -> None:
-        key = (id(item.channel), int.from_bytes(item.message[4:8], "big"))
-        for enforcing in self._enforcing:
-            if key in enforcing.waiting:
-                enforcing.waiting.remove(key)
-                if not enforcing.waiting:
-                    self._enforcing.remove(enforcing)
-                    done = Enforced(enforcing.session_id, enforcing.received_ns, item.at_ns, enforcing.moved)
-                    # To all: whoever measures the controller listens beside the station.
-                    self._publisher.tell_all(ConnectResponse(enforced=words.enforced_message(done)))
-                return
+        xid = int.from_bytes(item.message[4:8], "big")
+        done = self._enforcing.answered(item.channel, xid, item.at_ns)
+        if done is not None:
+            # To all: whoever measures the controller listens beside the station.
+            self._publisher.tell_all(ConnectResponse(enforced=words.enforced_message(done)))
 
     def _multipart(self, switch: Switch, message: bytes, now: float) -> None:
         kind, _more = parse.multipart(message)
         if kind == wire.MULTIPART_FLOW and not switch.ready:
             self._read_back(switch, message, now)
             return
-        collector = self._counters.get(id(switch.channel))
-        if collector is None:
-            return
-        event = collector.take(message, switch.line_of_port)
+        event = self._counters[id(switch.channel)].take(message, switch.line_of_port)
         if event is not None:
             self._decide(event, now)
 
     def _flow_removed(self, switch: Switch, removed: parse.RemovedRule, now: float) -> None:
-        plan = switch.plan
-        cookie = cookies.unpack(removed.cookie)
-        flow = parse.flow_of_match(removed.match, plan.side)
-        placed = self._placed[plan.site].get(flow) if flow else None
-        # What we deleted ourselves, and what has become a steered flow since, did not end.
-        if flow is None or placed is None or cookie is None or placed.role != "best-effort":
+        flow = parse.flow_of_match(removed.match, switch.plan.side)
+        if flow is None or cookies.unpack(removed.cookie) is None:
             return
-        placed.sides.discard(plan.side)
-        if not placed.sides:
-            del self._placed[plan.site][flow]
-        self._decide(FlowEnded(plan.site, plan.side, flow), now)
+        if self._fabric.ended(switch, flow):
+            self._decide(FlowEnded(switch.plan.site, switch.plan.side, flow), now)
 
     def _error(self, switch: Switch, message: bytes) -> None:
         kind, code, refused = parse.error(message)
@@ -444,46 +331,24 @@ class Runner:
 
     # ------------------------------------------------------------ by the clock
 
-    def _tick(self, now: float) -> None:
+    def tick(self, now: float) -> None:
+        """Tells the engine that time went on."""
         self._decide(Tick(), now)
 
-    def _probe(self, _now: float) -> None:
-        self._probe_number = (self._probe_number + 1) & 0xFFFFFFFF
-        for (site, side), switch in self._switches.items():
-            for line in switch.line_ports:
-                probe = packets.Probe(self._sites.index(site), line.index, side, self._probe_number)
-                switch.packet_out(wire.ANY - 2, line.port, packets.probe_frame(probe, self._token))
+    def probe(self, _now: float) -> None:
+        """Sends a probe onto each line, in both directions."""
+        self._prober.next_round()
+        for switch in self._fabric.all():
+            self._prober.send(switch)
 
-    def _probe_arrived(self, switch: Switch, in_port: int, payload: bytes, now: float) -> None:
-        probe = packets.read_probe(payload, self._token)
-        line = switch.line_of_port.get(in_port)
-        if probe is None or line is None:
-            return
-        plan = switch.plan
-        sent_on = (
-            plan.lines[probe.line_index][0]
-            if probe.site_index == self._sites.index(plan.site) and probe.line_index < len(plan.lines)
-            else f"another site ({self._sites[probe.site_index]})"
-        )
-        if sent_on != line or probe.side == plan.side:
-            key = (plan.title, line, f"{sent_on} of {probe.side}")
-            if key not in self._miswired:
-                self._miswired.add(key)
-                LOG.error("cabling: a line's frames come out elsewhere", at=key[0], line=line, sent_on=key[2])
-            return
-        self._decide(ProbeArrived(plan.site, plan.side, line), now)
-
-    def _ask_counters(self, _now: float) -> None:
-        for switch in self._switches.values():
+    def ask_counters(self, _now: float) -> None:
+        """Asks all switches for their counters."""
+        for switch in self._fabric.all():
             if switch.ready:
                 switch.ask_counters()
 
-    def _publish(self, _now: float) -> None:
+    def publish(self, _now: float) -> None:
+        """Tells the stations how the lines are."""
         if self._publisher.count:
             for state in self._engine.line_states():
                 self._publisher.tell_all(ConnectResponse(line_state=words.line_state_message(state)))
-
-    def channel_of(self, site: str, side: Side) -> Channel | None:
-        """The connection to a switch, for tests."""
-        switch = self._switches.get((site, side))
-        return switch.channel if switch else None

@@ -44,6 +44,7 @@ with warnings.catch_warnings():
 from steerline_controller.shell.inputs import Inbox, PortInfo, PortNews, Raw, SwitchDown, SwitchUp
 from steerline_controller.shell.openflow import dial, encode, hello, wire
 from steerline_controller.shell.openflow.channel import MAX_PENDING, Sender
+from steerline_controller.shell.openflow.refusals import Refusals
 
 LOG = structlog.get_logger()
 
@@ -64,6 +65,9 @@ _BAD_MESSAGE = (
     AttributeError,
 )
 _HOT = frozenset((wire.PACKET_IN, wire.FLOW_REMOVED, wire.MULTIPART_REPLY, wire.BARRIER_REPLY, wire.ERROR))
+
+
+_refusals = Refusals()
 
 
 def die(where: str) -> NoReturn:
@@ -237,27 +241,6 @@ class SwitchConnection(controller.Datapath):
     def refused(self, why: str) -> None:
         """Says, once per peer and reason in a while, why a switch is turned away."""
         _refusals.say(self.peer if self.address[0] == "unix" else self.address[0], why)
-
-
-class _Refusals:
-    """A refused switch comes back each second: say the same only once a minute."""
-
-    def __init__(self) -> None:
-        self._said: dict[tuple[str, str], float] = {}
-        self._lock = threading.Lock()
-
-    def say(self, peer: str, why: str) -> None:
-        now = time.monotonic()
-        with self._lock:
-            if now - self._said.get((peer, why), -1e9) < 60:
-                return
-            if len(self._said) > 1000:
-                self._said.clear()
-            self._said[peer, why] = now
-        LOG.error("switch refused", peer=peer, why=why)
-
-
-_refusals = _Refusals()
 
 
 def _port_info(port: ofproto_v1_3_parser.OFPPort) -> PortInfo:
