@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use url::Url;
 
+use crate::host::browsers::Browser;
+
 #[derive(Debug, Parser)]
 #[command(name = "steerline-agent", version, about = "Tells the network how many seconds a video has left")]
 #[command(after_help = EXIT_CODES)]
@@ -20,6 +22,14 @@ pub enum Command {
     /// Plays a DASH film without a screen: downloads it as a browser does, stalls and resumes as one does, and
     /// reports to an application station
     Play(Box<Play>),
+    /// Serves the browser extension over native messaging; browsers start this, not people
+    Host(Station),
+    /// Tells browsers of this user where the extension finds this program
+    Install(Install),
+    /// Takes that back
+    Uninstall(Browsers),
+    /// Says what is wrong between extension, this program and the station, in one line each
+    Status(Browsers),
 }
 
 const EXIT_CODES: &str = "\
@@ -108,6 +118,67 @@ pub struct Play {
     pub quiet: bool,
 }
 
+/// Where reports go.
+#[derive(Debug, Args)]
+pub struct Station {
+    /// The application station that gets the reports: https://HOST:PORT (http on loopback only)
+    #[arg(long, value_name = "URL", value_parser = station_url)]
+    pub station: Option<Url>,
+    /// The authority (PEM) that has signed the station's certificate; without it those of the web
+    #[arg(long, value_name = "FILE", requires = "station")]
+    pub ca: Option<PathBuf>,
+    /// The name in the station's certificate, where it is not the host of --station
+    #[arg(long, value_name = "NAME", requires = "station")]
+    pub server_name: Option<String>,
+    /// What the browser says of the extension; not needed
+    #[arg(hide = true, last = true)]
+    pub from_browser: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Install {
+    #[command(flatten)]
+    pub browsers: Browsers,
+    #[command(flatten)]
+    pub station: Station,
+    /// Also allow this extension: its id in Chromium, Chrome or Edge, 32 letters a to p; may be given several times
+    #[arg(long, value_name = "ID", value_parser = extension_id)]
+    pub extension_id: Vec<String>,
+}
+
+/// Which browsers, and where.
+#[derive(Debug, Args)]
+pub struct Browsers {
+    /// The browser; may be given several times [install: compulsory; else: all]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub browser: Vec<Browser>,
+    /// The home folder, instead of the user's own
+    #[arg(long, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+    /// The profile folder that the browser is started with (--user-data-dir of Chromium, Chrome and Edge)
+    #[arg(long, value_name = "FOLDER")]
+    pub user_data_dir: Option<PathBuf>,
+}
+
+impl Browsers {
+    /// Those that are named, else all.
+    pub fn named_or_all(&self) -> &[Browser] {
+        if self.browser.is_empty() {
+            &Browser::ALL
+        } else {
+            &self.browser
+        }
+    }
+}
+
+fn extension_id(text: &str) -> Result<String, String> {
+    if text.len() == 32 && text.bytes().all(|byte| (b'a'..=b'p').contains(&byte)) {
+        Ok(text.into())
+    } else {
+        Err("allowed are 32 letters a to p".into())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RuleName {
     Buffer,
@@ -164,8 +235,10 @@ mod tests {
     fn play(arguments: &[&str]) -> Result<Play, String> {
         let all = ["steerline-agent", "play"].iter().chain(arguments);
         let cli = Cli::try_parse_from(all).map_err(|error| error.to_string())?;
-        let Command::Play(play) = cli.command;
-        Ok(*play)
+        match cli.command {
+            Command::Play(play) => Ok(*play),
+            other => Err(format!("{other:?}")),
+        }
     }
 
     #[test]

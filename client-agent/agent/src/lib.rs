@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod clock;
 pub mod film;
+pub mod host;
 pub mod http;
 pub mod player;
 pub mod record;

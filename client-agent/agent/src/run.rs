@@ -1,6 +1,7 @@
 //! The process: starts the players, stops them at a signal, tells how it went.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::http::{self, Client, Dialer};
 use crate::player::rule::Rule;
 use crate::player::words::Settings;
 use crate::record::Recorder;
-use crate::report::stream::{self, FromStation, Reporter};
+use crate::report::stream::{self, Audience, FromStation, Reporter};
 use crate::session::{self, NotStarted, Outcome, Surroundings};
 use crate::summary;
 use crate::terminal::{complain, say};
@@ -62,12 +63,17 @@ struct Prepared {
 /// Everything that can be wrong before a player starts.
 fn prepare(options: &Play) -> Result<Prepared, String> {
     let tls = http::client_config(options.media_ca.as_deref()).map_err(|error| format!("--media-ca {error}"))?;
-    let endpoint = options.station.as_ref().map(|station| endpoint(options, station)).transpose()?;
+    let endpoint = options
+        .station
+        .as_ref()
+        .map(|station| endpoint(station, options.ca.as_deref(), options.server_name.as_deref()))
+        .transpose()?;
     let recorder = Recorder::create(options.record.as_deref())?;
     Ok(Prepared { recorder, tls, endpoint })
 }
 
-fn endpoint(options: &Play, station: &url::Url) -> Result<Endpoint, String> {
+/// How to reach a station. `ca` and `server_name` as on the command line. Errors name the option.
+pub(crate) fn endpoint(station: &url::Url, ca: Option<&Path>, server_name: Option<&str>) -> Result<Endpoint, String> {
     let wrong = |error: tonic::transport::Error| format!("--station {station}: {}", http::with_causes(&error));
     let endpoint = Endpoint::from_shared(station.as_str().to_string())
         .map_err(wrong)?
@@ -81,10 +87,10 @@ fn endpoint(options: &Play, station: &url::Url) -> Result<Endpoint, String> {
         return Ok(endpoint);
     }
     let mut tls = ClientTlsConfig::new();
-    if let Some(name) = &options.server_name {
+    if let Some(name) = server_name {
         tls = tls.domain_name(name);
     }
-    tls = match &options.ca {
+    tls = match ca {
         Some(path) => {
             // Read here, so that a wrong file is named before anything starts.
             http::roots(path).map_err(|error| format!("--ca {error}"))?;
@@ -113,7 +119,7 @@ async fn run(options: Play, prepared: Prepared) -> Exit {
         let senders = mailboxes.iter().map(|(sender, _)| sender.clone());
         let sessions: HashMap<_, _> = names.iter().cloned().zip(senders).collect();
         let station = options.station.as_ref().map(ToString::to_string).unwrap_or_default();
-        stream::start(endpoint, station, clock, StdRng::from_rng(&mut chance), sessions)
+        stream::start(endpoint, station, clock, StdRng::from_rng(&mut chance), Audience::Sessions(sessions))
     });
 
     let (stop, stopped) = watch::channel(false);

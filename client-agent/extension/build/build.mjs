@@ -27,7 +27,7 @@ for (const [browser, manifest] of Object.entries(manifests)) {
     outdir: out,
     bundle: true,
     format: "iife",
-    target: browser === "firefox" ? "firefox140" : "chrome120",
+    target: browser === "firefox" ? "firefox142" : "chrome120",
     define: { BROWSER: JSON.stringify(browser) },
     // Reviewers read what runs.
     minify: false,

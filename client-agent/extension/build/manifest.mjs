@@ -35,7 +35,7 @@ export const manifests = {
     browser_specific_settings: {
       gecko: {
         id: "extension@steerline",
-        strict_min_version: "140.0",
+        strict_min_version: "142.0",
         // What leaves for the program on this computer counts as sent: servers' addresses tell which service is
         // used (browsing activity), and states tell when the viewer plays, pauses and seeks (website activity).
         data_collection_permissions: { required: ["browsingActivity", "websiteActivity"] },

@@ -39,6 +39,24 @@ pub enum FromStation {
     Rejection(Rejection),
 }
 
+/// Who hears what the station says.
+pub enum Audience {
+    /// Each session its own news.
+    Sessions(HashMap<String, UnboundedSender<FromStation>>),
+    /// One listener hears all, for sessions that come and go.
+    Host(UnboundedSender<Heard>),
+}
+
+/// What a listener to all sessions hears.
+#[derive(Debug, Clone)]
+pub enum Heard {
+    Session(String, FromStation),
+    /// The station answers, for the first time or again.
+    Connected,
+    /// It does not, and why.
+    Away(String),
+}
+
 /// The way for players to report.
 #[derive(Clone)]
 pub struct Reporter {
@@ -77,21 +95,15 @@ impl Reporter {
     }
 }
 
-/// Starts the task that speaks to the station. `sessions` are the players that answers go to.
-pub fn start(
-    endpoint: Endpoint,
-    station: String,
-    clock: Clock,
-    chance: StdRng,
-    sessions: HashMap<String, UnboundedSender<FromStation>>,
-) -> Reporter {
+/// Starts the task that speaks to the station.
+pub fn start(endpoint: Endpoint, station: String, clock: Clock, chance: StdRng, audience: Audience) -> Reporter {
     let (inbox, commands) = mpsc::channel(INBOX);
     let line = Line {
         endpoint,
         station,
         clock,
         chance,
-        sessions,
+        audience,
         commands,
         queue: Queue::default(),
         backoff: Backoff::default(),
@@ -110,7 +122,7 @@ struct Line {
     station: String,
     clock: Clock,
     chance: StdRng,
-    sessions: HashMap<String, UnboundedSender<FromStation>>,
+    audience: Audience,
     commands: Receiver<Command>,
     queue: Queue,
     backoff: Backoff,
@@ -228,6 +240,7 @@ impl Line {
             }
             self.was_away = false;
             self.totals.connections += 1;
+            self.tell_host(Heard::Connected);
         }
         self.backoff.reset();
         self.told.clear();
@@ -258,9 +271,21 @@ impl Line {
     }
 
     fn pass(&self, session_id: &str, message: FromStation) {
-        if let Some(session) = self.sessions.get(session_id) {
-            // A session that is over does not listen any more.
-            let _ = session.send(message);
+        match &self.audience {
+            Audience::Sessions(sessions) => {
+                if let Some(session) = sessions.get(session_id) {
+                    // A session that is over does not listen any more.
+                    let _ = session.send(message);
+                }
+            }
+            Audience::Host(_) => self.tell_host(Heard::Session(session_id.to_string(), message)),
+        }
+    }
+
+    fn tell_host(&self, heard: Heard) {
+        if let Audience::Host(host) = &self.audience {
+            // A host that is about to end does not listen any more.
+            let _ = host.send(heard);
         }
     }
 
@@ -287,6 +312,7 @@ impl Line {
 
     fn tell_away(&mut self, error: String) {
         self.was_away = true;
+        self.tell_host(Heard::Away(error.clone()));
         let text = format!("no reports reach the station {}: {error}", self.station);
         if self.told.insert(text.clone()) {
             complain!("{text}; playing on, trying again");

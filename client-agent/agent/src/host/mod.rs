@@ -1,0 +1,260 @@
+//! `steerline-agent host`: the program that browsers start for the extension. It reads reports from the pipe, adds the
+//! connections that carry each session, sends them to the station, and passes on what the station says.
+
+pub mod browsers;
+pub mod command;
+mod diag;
+mod flows;
+mod frames;
+mod install;
+mod messages;
+mod procfs;
+mod sockets;
+mod status;
+
+use std::collections::HashMap;
+use std::sync::mpsc::{sync_channel, SyncSender};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::SeedableRng;
+use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
+use tonic::transport::Endpoint;
+
+use self::flows::Chooser;
+use self::messages::{FromExtension, Report, StationState, ToExtension, PROTOCOL};
+use self::sockets::Sockets;
+use crate::clock::Clock;
+use crate::report::stream::{self, Audience, FromStation, Heard, Reporter};
+use crate::terminal::complain;
+use crate::wire::steerline::flow::v1::{FiveTuple, PlayerState};
+use crate::wire::steerline::report::v1::{PlaybackReport, ReportCause};
+
+/// Messages read ahead; then the pipe waits, and with it the extension's count of what is under way.
+const READ_AHEAD: usize = 64;
+/// Answers that wait for a browser which does not read.
+const UNREAD: usize = 1024;
+/// Sessions at a time; the extension has no more.
+const MOST_SESSIONS: usize = 64;
+/// Reports that come together share one look at the sockets.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Serves one extension until the browser closes the pipe. True: that was the regular end.
+pub async fn run(station: Option<(Endpoint, String)>, browser: u32) -> bool {
+    let clock = Clock::start();
+    let (hear, heard) = mpsc::unbounded_channel();
+    let name = station.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
+    let reporter = station.map(|(endpoint, name)| {
+        stream::start(endpoint, name, clock, StdRng::from_rng(&mut rand::rng()), Audience::Host(hear))
+    });
+    let mut host = Host {
+        clock,
+        out: writer(),
+        reporter,
+        sockets: Sockets::of(browser),
+        chooser: Chooser::default(),
+        looked: None,
+        sessions: HashMap::new(),
+    };
+    host.say(&ToExtension::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION"), station: name });
+    if host.reporter.is_none() {
+        host.say(&ToExtension::Station { state: StationState::None, message: String::new() });
+    }
+    let regular = host.serve(reader(), heard).await;
+    host.farewell().await;
+    regular
+}
+
+/// Says to the extension why there is no host, where nothing else can be done.
+fn refuse(error: &str) {
+    let message = ToExtension::Error { message: error.to_string() };
+    if let Ok(bytes) = serde_json::to_vec(&message) {
+        // The browser may be gone as well.
+        let _ = frames::write(&mut std::io::stdout(), &bytes);
+    }
+}
+
+/// What came off the pipe.
+enum Input {
+    Message(Vec<u8>),
+    End(frames::Broken),
+}
+
+/// Reads the pipe on a thread of its own: a pipe cannot be waited for otherwise everywhere.
+fn reader() -> Receiver<Input> {
+    let (to, from) = mpsc::channel(READ_AHEAD);
+    std::thread::spawn(move || {
+        let mut pipe = std::io::stdin().lock();
+        loop {
+            let (input, over) = match frames::read(&mut pipe) {
+                Ok(message) => (Input::Message(message), false),
+                Err(broken) => (Input::End(broken), true),
+            };
+            if to.blocking_send(input).is_err() || over {
+                return;
+            }
+        }
+    });
+    from
+}
+
+/// Writes the pipe on a thread of its own: a browser that does not read holds up nobody.
+fn writer() -> SyncSender<Vec<u8>> {
+    let (to, from) = sync_channel::<Vec<u8>>(UNREAD);
+    std::thread::spawn(move || {
+        let mut pipe = std::io::stdout().lock();
+        for message in from {
+            // A closed pipe shows on the reading side as well, and ends us there.
+            if frames::write(&mut pipe, &message).is_err() {
+                return;
+            }
+        }
+    });
+    to
+}
+
+struct Session {
+    last: PlaybackReport,
+}
+
+struct Host {
+    clock: Clock,
+    out: SyncSender<Vec<u8>>,
+    reporter: Option<Reporter>,
+    sockets: Sockets,
+    chooser: Chooser,
+    looked: Option<(Duration, Vec<diag::Socket>)>,
+    sessions: HashMap<String, Session>,
+}
+
+impl Host {
+    /// True: the browser closed the pipe between two messages.
+    async fn serve(&mut self, mut input: Receiver<Input>, mut heard: UnboundedReceiver<Heard>) -> bool {
+        loop {
+            tokio::select! {
+                input = input.recv() => match input {
+                    Some(Input::Message(message)) => self.take(&message),
+                    Some(Input::End(frames::Broken::Closed)) | None => return true,
+                    Some(Input::End(broken)) => {
+                        complain!("host: {broken}");
+                        self.say(&ToExtension::Error { message: broken.to_string() });
+                        return false;
+                    }
+                },
+                Some(heard) = heard.recv() => self.pass(heard),
+            }
+        }
+    }
+
+    fn take(&mut self, message: &[u8]) {
+        match serde_json::from_slice(message) {
+            Ok(FromExtension::Report { report }) => self.report(&report),
+            Ok(FromExtension::Hello { protocol }) if protocol != PROTOCOL => {
+                let message = format!("the extension speaks protocol {protocol}, this program {PROTOCOL}: update both");
+                self.say(&ToExtension::Error { message });
+            }
+            Ok(FromExtension::Hello { .. } | FromExtension::Unknown) => {}
+            Err(error) => self.say(&ToExtension::Error { message: format!("a message that is none: {error}") }),
+        }
+    }
+
+    fn report(&mut self, report: &Report) {
+        let (session_id, sequence_number) = (report.session_id.clone(), report.sequence_number);
+        self.say(&ToExtension::Ack { session_id: session_id.clone(), sequence_number });
+        let wire = match report.to_wire() {
+            Ok(wire) => wire,
+            Err(message) => {
+                let field = message.split(':').next().unwrap_or_default().into();
+                self.say(&ToExtension::Rejection { session_id, field, message });
+                return;
+            }
+        };
+        let known = self.sessions.contains_key(&session_id);
+        if !known && self.sessions.len() >= MOST_SESSIONS {
+            let message = format!("more than {MOST_SESSIONS} sessions at a time");
+            self.say(&ToExtension::Rejection { session_id, field: "session_id".into(), message });
+            return;
+        }
+        let flows = self.flows(report);
+        let before = self.sessions.get(&session_id).map(|session| &session.last.flows);
+        let changed = before.is_none_or(|before| !same(before, &flows));
+        let mut wire = PlaybackReport { flows, ..wire };
+        if known && changed && wire.cause() == ReportCause::Periodic {
+            wire.set_cause(ReportCause::FlowsChanged);
+        }
+        if changed {
+            let flows = wire.flows.iter().map(Into::into).collect();
+            self.say(&ToExtension::Flows { session_id: session_id.clone(), flows });
+        }
+        if let Some(reporter) = &self.reporter {
+            reporter.send(wire.clone());
+        }
+        if wire.player_state() == PlayerState::Quit {
+            self.sessions.remove(&session_id);
+        } else {
+            self.sessions.insert(session_id, Session { last: wire });
+        }
+    }
+
+    fn flows(&mut self, report: &Report) -> Vec<FiveTuple> {
+        let now = self.clock.now();
+        let fresh = self.looked.as_ref().is_some_and(|(at, _)| now.saturating_sub(*at) < LOOK_AGAIN);
+        if !fresh {
+            let sockets = self.sockets.now(now);
+            self.chooser.observe(&sockets, now);
+            self.looked = Some((now, sockets));
+        }
+        let sockets = self.looked.as_ref().map(|(_, sockets)| sockets.as_slice()).unwrap_or_default();
+        self.chooser.choose(sockets, &report.servers, sockets::local_for, now)
+    }
+
+    fn pass(&self, heard: Heard) {
+        let message = match heard {
+            Heard::Connected => ToExtension::Station { state: StationState::Connected, message: String::new() },
+            Heard::Away(message) => ToExtension::Station { state: StationState::Away, message },
+            Heard::Session(session_id, news) => match news {
+                FromStation::Critical(critical) => ToExtension::Assessment { session_id, critical },
+                FromStation::Advice(advice) => ToExtension::Advice {
+                    session_id,
+                    sustainable_kbps: advice.sustainable_bps / 1000,
+                    reason: advice.reason,
+                },
+                FromStation::Decision(decision) => ToExtension::Decision(decision.as_ref().into()),
+                FromStation::Rejection(rejection) => {
+                    ToExtension::Rejection { session_id, field: rejection.field, message: rejection.message }
+                }
+            },
+        };
+        self.say(&message);
+    }
+
+    /// The browser is gone: so are its players, and the network need not wait for a time-out to learn that.
+    async fn farewell(self) {
+        let Some(reporter) = self.reporter else { return };
+        let wall = i64::try_from(self.clock.unix(self.clock.now()).as_millis()).unwrap_or(i64::MAX);
+        for (_, Session { last }) in self.sessions {
+            reporter.send(PlaybackReport {
+                sequence_number: last.sequence_number + 1,
+                timestamp_ms: last.timestamp_ms.max(wall),
+                cause: ReportCause::StateChange.into(),
+                player_state: PlayerState::Quit.into(),
+                playback_rate: 0.0,
+                ..last
+            });
+        }
+        reporter.finish().await;
+    }
+
+    fn say(&self, message: &ToExtension) {
+        match serde_json::to_vec(message) {
+            // A browser that reads nothing loses answers, not the viewer's reports.
+            Ok(bytes) => drop(self.out.try_send(bytes)),
+            Err(error) => complain!("host: an answer cannot be written: {error}"),
+        }
+    }
+}
+
+/// The same connections, in whatever order.
+fn same(one: &[FiveTuple], other: &[FiveTuple]) -> bool {
+    one.len() == other.len() && one.iter().all(|flow| other.contains(flow))
+}
