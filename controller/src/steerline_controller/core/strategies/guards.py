@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steerline_controller.core.state import FlowState, LineView, SessionState, SiteView
-from steerline_controller.core.strategies.sharing import competitors, required_bps, room
+from steerline_controller.core.strategies.sharing import SLACK_S, competitors, required_bps, room
 
 # More flows than any line carries: no limit.
 UNLIMITED = 1_000_000
@@ -30,14 +30,17 @@ class Guards(dict[str, str]):
         limit = self.limit(line, view)
         return limit >= UNLIMITED or len(self.best_effort_on(line.name, view, now)) + more < limit
 
-    def limit(self, line: LineView, view: SiteView) -> int:
-        """How many competing flows a line takes beside its protected sessions' own."""
+    def limit(self, line: LineView, view: SiteView, slack_s: float = SLACK_S) -> int:
+        """How many competing flows a line takes beside its protected sessions' own.
+
+        Without slack: how many it may keep.
+        """
         sessions = self.sessions_on(line.name, view)
         if not sessions:
             return UNLIMITED
         if any(s.assessment.critical for s in sessions):
             return 0
-        return room(line, [required_bps(s) for s in sessions])
+        return room(line, [required_bps(s, slack_s) for s in sessions])
 
     def load(self, line: LineView, view: SiteView, now: float, more: int = 0) -> float:
         """Competitors per capacity, a protected session counting as one."""

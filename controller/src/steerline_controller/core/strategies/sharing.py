@@ -12,23 +12,26 @@ from collections.abc import Sequence
 from steerline_controller.core.config import USABLE
 from steerline_controller.core.state import FlowState, LineView, SessionState, SiteView
 
-# After `high` the buffer goes on filling to `high + (high - low)`, this much slower than before.
-COMFORT_FILL_S = 40.0
+# After `high` the buffer goes on filling to `high + (high - low)`, in this time.
+COMFORT_FILL_S = 30.0
+# A line takes one flow more only when the buffer is this much above where one would have to leave.
+SLACK_S = 2.0
 
 
-def required_bps(session: SessionState) -> float:
+def required_bps(session: SessionState, slack_s: float = 0.0) -> float:
     """The share a protected session should have now, in bit/s.
 
     Critical: its need. Later its need too, and on the way from `high` up to as far above it as `low`
-    is below, what fills that distance in 40 s: a line is given back step by step.
+    is below, what fills that distance in 30 s: a line is given back step by step, and a share that
+    chance made too small is noticed long before `low`. `slack_s` is taken off the buffer.
     """
     assessment = session.assessment
     need = float(max(assessment.need_bps, assessment.play_bps))
     if assessment.critical:
         return need
     comfort_ms = 2 * assessment.high_ms - assessment.low_ms
-    missing_s = max(0, comfort_ms - max(assessment.buffer_length_ms, assessment.high_ms)) / 1000
-    return need * (1 + missing_s / COMFORT_FILL_S)
+    held_ms = max(assessment.buffer_length_ms - slack_s * 1000, assessment.high_ms)
+    return need * (1 + max(0.0, comfort_ms - held_ms) / 1000 / COMFORT_FILL_S)
 
 
 def room(line: LineView, required: Sequence[float]) -> int:

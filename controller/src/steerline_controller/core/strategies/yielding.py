@@ -31,9 +31,7 @@ class Yielding:
         sessions = self._guards.sessions_on(line.name, view)
         if not sessions:
             return []
-        # Once given back, flows leave again only when the session would lose its rate.
-        critical = any(s.assessment.critical for s in sessions)
-        needs = [required_bps(s) if critical else float(s.assessment.need_bps) for s in sessions]
+        needs = [required_bps(s) for s in sessions]
         here = self._guards.best_effort_on(line.name, view, now)
         excess = len(here) - room(line, needs)
         if excess <= 0:
@@ -116,7 +114,7 @@ class Yielding:
         if len(usable) < 2 or any(not self._guards.sessions_on(line.name, view) for line in usable):
             return []
         if not any(
-            len(self._guards.best_effort_on(line.name, view, now)) > self._guards.limit(line, view)
+            len(self._guards.best_effort_on(line.name, view, now)) > self._guards.limit(line, view, slack_s=0)
             for line in usable
         ):
             return []
