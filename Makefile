@@ -26,14 +26,16 @@ demo: setup agent ## The main job: a video starves on one line, and is rescued (
 
 test: setup agent ## All tests: unit, laws, wire, real Redis, real Open vSwitch in namespaces
 	@cargo test --quiet --locked --release --workspace
+	@npm run --silent test -w client-agent/extension
 	@$(SUDO) .venv/bin/python -m pytest
 
-lint: setup ## Style and mistakes: ruff, buf, rustfmt, clippy, shellcheck
+lint: setup ## Style and mistakes: ruff, buf, rustfmt, clippy, Biome, shellcheck
 	@.venv/bin/ruff check $(PYTHON)
 	@.venv/bin/ruff format --check $(PYTHON)
 	@cd contract && ../node_modules/.bin/buf lint && ../node_modules/.bin/buf breaking --against image.binpb
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	@npm run --silent lint -w client-agent/extension
 	@shellcheck deploy/setup.sh contract/generate.sh .ci/run
 
 types: setup ## Type checks: pyright, strict
@@ -44,6 +46,7 @@ fmt: setup ## Format everything
 	@.venv/bin/ruff format --quiet $(PYTHON)
 	@cd contract && ../node_modules/.bin/buf format -w
 	@cargo fmt --all
+	@npm run --silent format -w client-agent/extension
 
 proto: setup ## Generate code from contract/proto, and the image that guards the wire
 	@contract/generate.sh
