@@ -24,7 +24,7 @@ MOST_SIDE_BY_SIDE = 3
 # A run that begins measures whether its network is right; another run's start would disturb it.
 STAGGER_S = 12.0
 PRESETS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "issue": (
+    "main-job": (
         {"name": "buffer-threshold-50", "strategy": "buffer-threshold", "flows": 50},
         {"name": "round-robin-50", "strategy": "round-robin", "flows": 50},
         {"name": "buffer-threshold-50-nat", "strategy": "buffer-threshold", "flows": 50, "nat": True},
