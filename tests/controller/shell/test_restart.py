@@ -88,7 +88,7 @@ def test_killed_and_restarted_under_traffic(home: Any, mode: str) -> None:
     dial = mode == "reactive-with-fallback"
     first = home.controller(mode=mode, dial=dial)
     home.ping("viewer", "server")
-    echo = Echo(home, source=7000, count=3000, gap_s=0.003)
+    echo = Echo(home, source=7000, count=4000, gap_s=0.003)
     time.sleep(2.0)
     before = generations(home, "A")
     # A rule of a controller of long ago, that nobody will want again.

@@ -30,7 +30,7 @@ from steerline_controller.shell.inputs import (
     SwitchUp,
     UnknownNameError,
 )
-from steerline_controller.shell.openflow import packets
+from steerline_controller.shell.openflow import cookies, packets, wire
 from steerline_controller.shell.openflow.fake import FakeSwitch
 from steerline_controller.shell.publish import CAPACITY, Publisher
 from steerline_controller.shell.runner import Runner, Timing
@@ -238,6 +238,25 @@ def test_placed_flows_outlive_a_switch(bench: Bench) -> None:
     assert event.rules == (ev.InstalledRule(flow(), "line2", "best-effort"),)
     assert len(rules_of(empty)) == 1
     assert len({rule[3] & 0xFFFFFF for rule in empty.rules}) == 1
+
+
+def test_a_new_controller_keeps_what_it_finds(bench: Bench) -> None:
+    """Rules found are kept by both switches unless the engine forgets them; what nobody placed goes."""
+    bench.packet_in("A", udp())
+    lone = udp(source=6)
+    bench.packet_in("A", lone)
+    old = dict(bench.switches)
+    old["B"].send(wire.forget_flow(1, flow(6), "B"))
+    stray = wire.place_flow(1, flow(7), "A", 99, cookies.pack(cookies.Kind.BEST_EFFORT, 0xABCDEF), 0, False)
+    old["A"].send(stray)
+    fresh = Bench()
+    for side in ("B", "A"):
+        fresh.connect(side, old[side])
+    for side in ("A", "B"):
+        assert len(rules_of(old[side], 5)) == 1
+        assert len(rules_of(old[side], 6)) == 1
+        assert rules_of(old[side], 7) == []
+        assert len({rule[3] & 0xFFFFFF for rule in old[side].rules}) == 1
 
 
 def test_a_port_with_a_new_number(bench: Bench) -> None:

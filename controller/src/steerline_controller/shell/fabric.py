@@ -9,7 +9,7 @@ import structlog
 
 from steerline_contract.flows import FiveTuple
 from steerline_controller.core.effects import ForgetFlow, PlaceFlow, SetSpread
-from steerline_controller.core.events import Role, Side
+from steerline_controller.core.events import InstalledRule, Role, Side
 from steerline_controller.shell.inputs import Channel, PortNews, SwitchUp
 from steerline_controller.shell.openflow.pipeline import Mode
 from steerline_controller.shell.switch import Switch, SwitchPlan
@@ -75,15 +75,31 @@ class Fabric:
         """A switch is gone; None when a newer connection to it counts."""
         switch = self._by_channel.pop(id(channel), None)
         if switch is not None:
-            del self._switches[switch.plan.site, switch.plan.side]
+            plan = switch.plan
+            del self._switches[plan.site, plan.side]
+            for placed in self._placed[plan.site].values():
+                placed.sides.discard(plan.side)
         return switch
 
+    def adopt(self, switch: Switch, rules: Iterable[InstalledRule]) -> None:
+        """Rules that a switch held when it connected count as placed, until the engine says otherwise."""
+        placed = self._placed[switch.plan.site]
+        for rule in rules:
+            known = placed.setdefault(rule.flow, Placed(rule.line, rule.role, at_s=0.0))
+            if (known.line, known.role) == (rule.line, rule.role):
+                known.sides.add(switch.plan.side)
+
     def settle(self, switch: Switch, now: float) -> int:
-        """After a read-back: what is placed and was not told just now is told, and strays go."""
+        """After a read-back: what is placed and was not told just now is told, and strays go.
+
+        Flows that only this switch knew of get their rule for the other direction too.
+        """
         switch.ready = True
-        for flow, placed in self._placed[switch.plan.site].items():
-            if placed.at_s < now and switch.place(flow, placed.line, placed.role):
-                placed.sides.add(switch.plan.side)
+        for here in self.at(switch.plan.site):
+            for flow, placed in self._placed[switch.plan.site].items():
+                stale = placed.at_s < now if here is switch else here.plan.side not in placed.sides
+                if stale and here.ready and here.place(flow, placed.line, placed.role):
+                    placed.sides.add(here.plan.side)
         return switch.delete_strays()
 
     def port_news(self, switch: Switch, news: PortNews) -> None:

@@ -218,6 +218,7 @@ class Runner:
         if found is None:
             return
         plan = switch.plan
+        self._fabric.adopt(switch, found.rules)
         self._decide(SwitchConnected(plan.site, plan.side, switch.lines_up(), found.rules), now)
         strays = self._fabric.settle(switch, now)
         LOG.info(
