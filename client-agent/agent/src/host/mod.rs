@@ -19,6 +19,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::SeedableRng;
 use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
+use tokio::sync::oneshot;
 use tonic::transport::Endpoint;
 
 use self::flows::Chooser;
@@ -34,6 +35,7 @@ use crate::wire::steerline::report::v1::{PlaybackReport, ReportCause};
 const READ_AHEAD: usize = 64;
 /// Answers that wait for a browser which does not read.
 const UNREAD: usize = 1024;
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Sessions at a time; the extension has no more.
 const MOST_SESSIONS: usize = 64;
 /// Reports that come together share one look at the sockets.
@@ -47,9 +49,10 @@ pub async fn run(station: Option<(Endpoint, String)>, browser: u32) -> bool {
     let reporter = station.map(|(endpoint, name)| {
         stream::start(endpoint, name, clock, StdRng::from_rng(&mut rand::rng()), Audience::Host(hear))
     });
+    let (out, written) = writer();
     let mut host = Host {
         clock,
-        out: writer(),
+        out,
         reporter,
         sockets: Sockets::of(browser),
         chooser: Chooser::default(),
@@ -62,6 +65,8 @@ pub async fn run(station: Option<(Endpoint, String)>, browser: u32) -> bool {
     }
     let regular = host.serve(reader(), heard).await;
     host.farewell().await;
+    // The last words are still on their way to the browser, which may not read them.
+    let _ = tokio::time::timeout(LAST_WORDS, written).await;
     regular
 }
 
@@ -99,9 +104,12 @@ fn reader() -> Receiver<Input> {
 }
 
 /// Writes the pipe on a thread of its own: a browser that does not read holds up nobody.
-fn writer() -> SyncSender<Vec<u8>> {
+/// The second part completes when all is written and nothing more can come.
+fn writer() -> (SyncSender<Vec<u8>>, oneshot::Receiver<()>) {
     let (to, from) = sync_channel::<Vec<u8>>(UNREAD);
+    let (done, written) = oneshot::channel();
     std::thread::spawn(move || {
+        let _done = done;
         let mut pipe = std::io::stdout().lock();
         for message in from {
             // A closed pipe shows on the reading side as well, and ends us there.
@@ -110,7 +118,7 @@ fn writer() -> SyncSender<Vec<u8>> {
             }
         }
     });
-    to
+    (to, written)
 }
 
 struct Session {

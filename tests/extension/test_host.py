@@ -1,0 +1,221 @@
+"""`steerline-agent host`: reports with the right connections, and what breaks a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from steerline.flow.v1 import flow_pb2
+from steerline.report.v1 import report_pb2
+from tests.agent.station import Station, acknowledge
+
+from .conftest import Start
+from .host import SCHEMA, Source, frame, report, until
+
+
+def ports(one: report_pb2.PlaybackReport) -> set[tuple[int, int]]:
+    return {(flow.protocol, flow.client_port) for flow in one.flows}
+
+
+async def test_of_several_connections_those_that_carry_bytes_are_reported(
+    start: Start, station: Station, source: Source
+) -> None:
+    """Of three connections to one server the report names the one that carries the film."""
+    busy, *idle = [await source.connect() for _ in range(3)]
+    host = await start(*station.arguments)
+    for number in range(1, 4):
+        await busy.receive(300_000)
+        for quiet in idle:
+            await quiet.receive(400)
+        host.send(report("a", number, [("127.0.0.1", source.port)]))
+        await until(lambda number=number: len(station.of("a")) == number)
+    last = station.of("a")[-1]
+    assert ports(last) == {(6, busy.port)}
+    assert (last.flows[0].server_address, last.flows[0].server_port) == ("127.0.0.1", source.port)
+    assert (last.buffer_length_ms, last.encoded_bitrate_kbps, last.player_name) == (
+        12_000,
+        2600,
+        "html5-video",
+    )
+
+
+async def test_a_new_connection_is_in_the_next_report(start: Start, station: Station, source: Source) -> None:
+    """A connection that replaces another is reported a second later, and said to be a change of flows."""
+    first = await source.connect()
+    host = await start(*station.arguments)
+    await first.receive(900_000)
+    host.send(report("a", 1, [("127.0.0.1", source.port)]))
+    await until(lambda: station.of("a"))
+    await first.close()
+    second = await source.connect()
+    await second.receive(300_000)
+    await asyncio.sleep(1)
+    host.send(report("a", 2, [("127.0.0.1", source.port)]))
+    changed = (await until(lambda: station.of("a")[1:]))[0]
+    assert ports(changed) == {(6, second.port)}
+    assert changed.cause == report_pb2.REPORT_CAUSE_FLOWS_CHANGED
+
+
+async def test_quic_is_the_connected_udp_socket(start: Start, station: Station) -> None:
+    """A connected UDP socket of the browser to the server is reported with its own port."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours,
+    ):
+        server.bind(("127.0.0.1", 0))
+        ours.connect(server.getsockname())
+        host = await start(*station.arguments)
+        host.send(report("a", 1, [("127.0.0.1", 443)]))
+        first = (await until(lambda: station.of("a")))[0]
+        assert ports(first) == {(17, ours.getsockname()[1])}
+        assert first.flows[0].server_port == server.getsockname()[1]
+
+
+async def test_a_browser_that_ends_ends_its_sessions(start: Start, station: Station) -> None:
+    """When the pipe closes, each live session quits at the station, and the host ends well."""
+    host = await start(*station.arguments)
+    host.send(report("a", 5, []), report("b", 9, []), report("c", 1, [], player_state="QUIT"))
+    await until(lambda: len(station.reports) == 3)
+    assert await host.close() == 0
+    last = {one.session_id: one for one in station.reports[3:]}
+    assert {name: (one.player_state, one.sequence_number) for name, one in last.items()} == {
+        "a": (flow_pb2.PLAYER_STATE_QUIT, 6),
+        "b": (flow_pb2.PLAYER_STATE_QUIT, 10),
+    }
+
+
+async def test_what_the_station_says_reaches_the_extension(start: Start, station: Station) -> None:
+    """Assessment, advice, decision and rejection are passed on; every message is of the schema."""
+
+    def answer(one: report_pb2.PlaybackReport) -> list[report_pb2.ReportResponse]:
+        responses = [*acknowledge(one), *(report_pb2.ReportResponse() for _ in range(4))]
+        responses[1].assessment.session_id = one.session_id
+        responses[1].assessment.critical = True
+        responses[2].advice.session_id = one.session_id
+        responses[2].advice.sustainable_bps = 2_600_000
+        responses[3].decision.session_id = one.session_id
+        responses[3].decision.kind = flow_pb2.DECISION_KIND_STEER
+        responses[3].decision.to_line = "line2"
+        responses[4].rejection.session_id = one.session_id
+        responses[4].rejection.sequence_number = 99
+        responses[4].rejection.message = "no"
+        return responses
+
+    station.answer = answer
+    host = await start(*station.arguments)
+    mine = report("a", 1, [])
+    host.send({"type": "hello", "protocol": 1, "version": "0.1.0", "browser": "chromium"}, mine)
+    await until(lambda: host.of("rejection"))
+    assert host.of("hello")[0]["station"].startswith(station.url)
+    assert host.of("station")[-1]["state"] == "connected"
+    assert host.of("assessment") == [{"type": "assessment", "session_id": "a", "critical": True}]
+    assert host.of("advice")[0]["sustainable_kbps"] == 2600
+    assert host.of("decision")[0]["kind"] == "STEER"
+    assert host.of("ack") == [{"type": "ack", "session_id": "a", "sequence_number": 1}]
+    for message in [mine, *host.messages]:
+        jsonschema.validate(message, SCHEMA)
+
+
+async def test_a_station_that_was_away_gets_what_it_missed(start: Start, station: Station) -> None:
+    """The extension hears that the station is away and back; what it missed arrives as REPLAYED."""
+    host = await start(*station.arguments)
+    host.send(report("a", 1, []))
+    await until(lambda: host.of("station"))
+    await station.die()
+    await until(lambda: host.of("station")[-1]["state"] == "away")
+    host.send(report("a", 2, []), report("a", 3, []))
+    await asyncio.sleep(1.5)
+    await station.start()
+    await until(lambda: len(station.of("a")) == 3, 20)
+    assert [one.cause for one in station.of("a")[1:]] == [report_pb2.REPORT_CAUSE_REPLAYED] * 2
+    await until(lambda: host.of("station")[-1]["state"] == "connected")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (struct.pack("=I", 0xFFFFFFFF) + b"{}", "4294967295 bytes was announced; allowed are 1 to 1048576"),
+        (struct.pack("=I", 1048577), "1048577 bytes was announced"),
+        (struct.pack("=I", 0), "0 bytes was announced"),
+    ],
+)
+async def test_a_message_too_long_ends_the_host_with_a_reason(start: Start, data: bytes, said: str) -> None:
+    """A length that no browser sends ends the host: it says why on the pipe, and does not crash."""
+    host = await start()
+    host.send_bytes(data)
+    assert await host.ended() == 1
+    assert said in host.of("error")[-1]["message"]
+
+
+@pytest.mark.parametrize("data", [b"\x05", struct.pack("=I", 100) + b'{"type":'])
+async def test_a_truncated_message_ends_the_host_with_a_reason(start: Start, data: bytes) -> None:
+    """A pipe that closes within a message is named as that."""
+    host = await start()
+    host.send_bytes(data)
+    assert await host.close() == 1
+    assert "ended within a message" in host.of("error")[-1]["message"]
+
+
+async def test_nonsense_within_a_message_disturbs_nothing(start: Start, station: Station) -> None:
+    """What is no message, or no report, is answered with an error; the next report is taken."""
+    host = await start(*station.arguments)
+    for data in (b"nonsense", b"[]", b'{"type":"report"}', b"\xff\xfe", b"null"):
+        host.send_bytes(struct.pack("=I", len(data)) + data)
+    host.send({"type": "later"}, report("a", 1, [], player_state="DANCING"), report("a", 2, []))
+    await until(lambda: station.of("a"))
+    assert len(host.of("error")) == 5
+    assert host.of("rejection")[0]["field"] == "player_state"
+    assert station.of("a")[0].sequence_number == 2
+
+
+async def test_sessions_are_bounded(start: Start, station: Station) -> None:
+    """The 65th session at a time is refused, the others go on."""
+    host = await start(*station.arguments)
+    host.send(*(report(f"s{n}", 1, []) for n in range(65)))
+    refused = (await until(lambda: host.of("rejection")))[0]
+    assert refused["session_id"] == "s64" and "64 sessions" in refused["message"]
+    await until(lambda: len(station.reports) == 64)
+
+
+async def test_without_a_station_it_says_so(start: Start) -> None:
+    """A host that was installed without a station says so, and takes reports."""
+    host = await start()
+    host.send(report("a", 1, []))
+    await until(lambda: host.of("ack"))
+    assert host.of("hello")[0]["station"] == ""
+    assert host.of("station")[0]["state"] == "none"
+    assert await host.close() == 0
+
+
+async def test_a_wrong_setting_is_told_to_the_extension(start: Start, tmp_path: Path) -> None:
+    """A certificate file that is missing ends the host with a message that names it."""
+    host = await start("--station", "https://127.0.0.1:1", "--ca", str(tmp_path / "none.pem"))
+    assert await host.ended() == 1
+    assert "none.pem" in host.of("error")[0]["message"]
+
+
+async def test_it_is_small(start: Start, station: Station, source: Source) -> None:
+    """With one video the host holds less than 10 MB of its own in memory."""
+    connection = await source.connect()
+    host = await start(*station.arguments)
+    for number in range(1, 21):
+        await connection.receive(100_000)
+        host.send(report("a", number, [("127.0.0.1", source.port)]))
+    await until(lambda: len(station.of("a")) == 20)
+    status = Path(f"/proc/{host.process.pid}/status").read_text()
+    own_kb = int(status.split("RssAnon:")[1].split()[0])
+    assert own_kb < 10_000, f"{own_kb} kB"
+
+
+async def test_frames_that_come_in_pieces_are_whole(start: Start, station: Station) -> None:
+    """A message that arrives byte by byte is one message."""
+    host = await start(*station.arguments)
+    for byte in frame(report("a", 1, [])):
+        host.send_bytes(bytes([byte]))
+        await asyncio.sleep(0)
+    await until(lambda: station.of("a"))
