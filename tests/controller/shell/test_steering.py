@@ -236,3 +236,16 @@ def test_a_slow_reader_blocks_nobody(home: Any, station: Any) -> None:
         assert time.monotonic() - begin < 3
     finally:
         slow.close()
+
+
+def test_sigterm_with_a_station(home: Any) -> None:
+    """SIGTERM ends the controller with status 0 within seconds, though a station is connected."""
+    controller = home.controller()
+    station = Station(home)
+    try:
+        station.wait("line_state")
+        begin = time.monotonic()
+        assert controller.end() == 0
+        assert time.monotonic() - begin < 5
+    finally:
+        station.close()
