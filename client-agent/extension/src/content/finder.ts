@@ -50,10 +50,8 @@ export class Finder {
     const found: HTMLMediaElement[] = [];
     this.#roots = this.#roots.filter((ref) => ref.deref() !== undefined);
     for (const ref of this.#roots) {
-      for (const element of ref.deref()?.querySelectorAll("video, audio") ?? []) {
-        if (found.length >= MOST_ELEMENTS) return found;
-        found.push(element as HTMLMediaElement);
-      }
+      const here = ref.deref()?.querySelectorAll<HTMLMediaElement>("video, audio") ?? [];
+      found.push(...Array.from(here).slice(0, MOST_ELEMENTS));
     }
     return found;
   }

@@ -6,13 +6,13 @@ const MOST_HOSTS = 16;
 
 export class Hosts {
   readonly #hosts = new Set<string>();
+  readonly #onNew: (hosts: string[]) => void;
 
   /** `onNew` hears all of them, each time there is one more. */
   constructor(onNew: (hosts: string[]) => void) {
+    this.#onNew = onNew;
     const observer = new PerformanceObserver((list) => {
-      const before = this.#hosts.size;
       for (const entry of list.getEntries()) this.#take(entry as PerformanceResourceTiming);
-      if (this.#hosts.size > before) onNew([...this.#hosts]);
       if (this.#hosts.size >= MOST_HOSTS) observer.disconnect();
     });
     observer.observe({ type: "resource", buffered: true });
@@ -22,15 +22,31 @@ export class Hosts {
     return [...this.#hosts];
   }
 
+  /** A player plays from here, directly or through a script (blob:). */
+  add(source: string): void {
+    const url = parse(source);
+    if (url !== undefined) this.#add(url.hostname);
+  }
+
   #take(entry: PerformanceResourceTiming): void {
-    if (!KINDS.has(entry.initiatorType) || this.#hosts.size >= MOST_HOSTS) return;
-    let url: URL;
-    try {
-      url = new URL(entry.name);
-    } catch {
-      return;
-    }
+    if (!KINDS.has(entry.initiatorType)) return;
+    const url = parse(entry.name);
     const direct = entry.initiatorType === "video" || entry.initiatorType === "audio";
-    if (url.hostname !== "" && (direct || MEDIA_PATH.test(url.pathname))) this.#hosts.add(url.hostname);
+    if (url !== undefined && (direct || MEDIA_PATH.test(url.pathname))) this.#add(url.hostname);
+  }
+
+  #add(host: string): void {
+    if (host === "" || this.#hosts.has(host) || this.#hosts.size >= MOST_HOSTS) return;
+    this.#hosts.add(host);
+    this.#onNew(this.all);
+  }
+}
+
+function parse(text: string): URL | undefined {
+  try {
+    const url = new URL(text);
+    return /^https?:$/.test(url.protocol) ? url : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -24,7 +24,7 @@ function begin(): () => void {
       port = undefined;
     }
   };
-  const watch = new Watch(say);
+  const watch = new Watch(say, (source) => hosts.add(source));
   const hosts = new Hosts((all) => {
     if (watch.busy) say({ type: "hosts", hosts: all });
   });

@@ -27,8 +27,8 @@ const EVENTS = [
 ] as const;
 /** Events read between two ticks; a page can make any number. */
 const MOST_EVENTS = 200;
-/** Each so many ticks the tree is walked for new shadow roots. */
-const WALK_TICKS = 5;
+/** Walking the tree for new shadow roots takes at most this share of the time: half a percent of a core. */
+const WALK_SHARE = 0.005;
 
 interface Seat {
   readonly session: Session;
@@ -37,14 +37,17 @@ interface Seat {
 
 export class Watch {
   readonly #say: (message: FromFrame) => void;
+  readonly #onSource: (source: string) => void;
   readonly #finder = new Finder((root) => this.#listen(root));
   readonly #seats = new Map<HTMLMediaElement, Seat>();
   #events = 0;
-  #ticks = 0;
+  #nextWalkMs = Number.NEGATIVE_INFINITY;
   #lastTickMs = Number.NEGATIVE_INFINITY;
 
-  constructor(say: (message: FromFrame) => void) {
+  /** `onSource` hears what a new session plays from. */
+  constructor(say: (message: FromFrame) => void, onSource: (source: string) => void) {
     this.#say = say;
+    this.#onSource = onSource;
   }
 
   get busy(): boolean {
@@ -57,8 +60,10 @@ export class Watch {
     if (nowMs - this.#lastTickMs < 500) return;
     this.#lastTickMs = nowMs;
     this.#events = 0;
-    if (this.#ticks % WALK_TICKS === 0) this.#finder.walk();
-    this.#ticks += 1;
+    if (nowMs >= this.#nextWalkMs) {
+      this.#finder.walk();
+      this.#nextWalkMs = nowMs + (performance.now() - nowMs) / WALK_SHARE;
+    }
     for (const [element, { session }] of this.#seats) {
       // A page that only moves an element puts it back at once; one that plays on unseen is still a session.
       if (!element.isConnected && isPaused(element)) this.#leave(element, session);
@@ -107,6 +112,7 @@ export class Watch {
     if (evicted !== undefined) this.#leave(evicted[0], evicted[1].session);
     const seat = { session: new Session(randomId(), isVideo(element) ? "video" : "audio"), source };
     this.#seats.set(element, seat);
+    this.#onSource(source);
     return seat;
   }
 

@@ -2,8 +2,8 @@
 
 /** Sessions of one frame at a time. */
 export const MOST_SESSIONS = 16;
-/** Elements of one frame that are looked at. */
-export const MOST_ELEMENTS = 500;
+/** Elements of one root (the document, a shadow root) that are looked at, so that none hides those of others. */
+export const MOST_ELEMENTS = 1000;
 
 /** What decides whether an element becomes a session. */
 export interface Sign {
