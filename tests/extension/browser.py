@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 import time
@@ -34,7 +35,7 @@ FLAGS = (
 
 def build_extension(out: Path) -> Path:
     """The Chromium build, with loopback allowed at once: nobody answers the browser's question here."""
-    command = ["node", "build/build.mjs", "--out", str(out), "--also-allow", "http://127.0.0.1/*"]
+    command = ["node", "build/build.mjs", "--out", str(out), "--also-allow", "*://127.0.0.1/*"]
     subprocess.run(command, cwd=EXTENSION, check=True, capture_output=True, timeout=60)
     return out / "chromium"
 
@@ -63,10 +64,12 @@ def make_film(path: Path, seconds: int) -> None:
 
 
 class Pages:
-    """Serves texts, and one film, slowly enough that its connection lives. `peers` are the film's clients."""
+    """Serves texts, and one film, slowly enough that its connection lives. `peers` are the film's
+    clients, `posts` what came to its web interface for reports."""
 
     def __init__(self, texts: dict[str, str], film: Path, bytes_per_s: int) -> None:
         peers: list[tuple[str, int]] = []
+        posts: list[dict[str, Any]] = []
         stopped = threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
@@ -79,6 +82,20 @@ class Pages:
                 body = texts.get(self.path, "").encode()
                 self.send_response(200 if body else 404)
                 self.send_header("content-type", "text/html; charset=utf-8")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                text = self.rfile.read(int(self.headers["content-length"]))
+                posts.append({"path": self.path} | json.loads(text))
+                reports = posts[-1]["reports"]
+                news = [
+                    {"type": "assessment", "session_id": r["session_id"], "critical": True} for r in reports
+                ]
+                body = json.dumps({"messages": news}).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -106,6 +123,7 @@ class Pages:
                 pass
 
         self.peers = peers
+        self.posts = posts
         self._stopped = stopped
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

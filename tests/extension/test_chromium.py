@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
+import jsonschema
 from selenium import webdriver
 
 from steerline.flow.v1 import flow_pb2
@@ -12,6 +15,7 @@ from steerline.report.v1 import report_pb2
 from tests.agent.station import Station
 
 from .browser import EXTENSION_ID, Pages, build_extension, chromium, make_film, wait_for
+from .host import SCHEMA
 
 PAGE = """<!doctype html><title>page</title><iframe src="/frame.html" width="400" height="260"></iframe>"""
 # Late, in a shadow root of a frame; among 500 others; and the page tells nonsense of its players.
@@ -90,3 +94,72 @@ async def test_a_player_in_a_page_that_lies_is_reported_as_it_is(tmp_path: Path,
     assert reports[-1].stall_count == 0
     assert "This video is playing, with" in text
     assert "It arrives over 1 connection" in text
+
+
+PLAIN = """<!doctype html><title>page</title><video src="/film.mp4" autoplay></video>"""
+
+
+def host_of(profile: Path) -> int:
+    """The process id of this browser's host."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if b"steerline-agent\0host\0" not in (stat.parent / "cmdline").read_bytes():
+                continue
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+            if str(profile).encode() in Path(f"/proc/{parent}/cmdline").read_bytes():
+                return int(stat.parent.name)
+        except OSError:
+            continue  # it has just ended
+    return 0
+
+
+async def test_a_host_that_dies_is_started_again_and_without_one_the_web_gets_reports(
+    tmp_path: Path, station: Station
+) -> None:
+    """The host killed: a new one goes on with the same session. No host any more: the reports go to the
+    station's web interface with servers instead of connections, and the popup says what that means."""
+    film = tmp_path / "film.mp4"
+    await asyncio.to_thread(make_film, film, 60)
+    extension = await asyncio.to_thread(build_extension, tmp_path / "extension")
+    pages = Pages({"/": PLAIN}, film, film.stat().st_size // 40)
+
+    def drive() -> str:
+        with chromium(extension, tmp_path, station.arguments) as driver:
+            driver.get(f"http://127.0.0.1:{pages.port}/")
+            wait_for(lambda: len(playing(station)) >= 2)
+            os.kill(host_of(tmp_path / "profile"), signal.SIGKILL)
+            seen = len(station.reports)
+            wait_for(lambda: station.streams == 2 and len(station.reports) >= seen + 2)
+            settings(driver, f'chrome.storage.local.set({{ stationWeb: "http://127.0.0.1:{pages.port}" }})')
+            (tmp_path / "profile/NativeMessagingHosts/steerline.agent.json").unlink()
+            os.kill(host_of(tmp_path / "profile"), signal.SIGKILL)
+            wait_for(lambda: len(pages.posts) >= 2)
+            return look(driver, tmp_path / "popup.png")
+
+    try:
+        text = await asyncio.to_thread(drive)
+    finally:
+        await asyncio.to_thread(pages.stop)
+    assert len({report.session_id for report in station.reports}) == 1
+    numbers = [report.sequence_number for report in station.reports]
+    assert numbers == sorted(set(numbers))
+    for post in pages.posts:
+        assert post["path"] == "/reports"
+        body = {"reports": post["reports"]}
+        jsonschema.validate(body, {"$ref": "#/$defs/webRequest", "$defs": SCHEMA["$defs"]})
+    last = pages.posts[-1]["reports"][0]
+    assert last["session_id"] == station.reports[0].session_id
+    assert last["servers"] == [{"address": "127.0.0.1", "port": pages.port}]
+    assert "the Steerline program is not on this computer" in text
+    assert "It is running low." in text
+
+
+def settings(driver: webdriver.Chrome, script: str) -> None:
+    """Runs a script on the settings page, and goes back to the film."""
+    first = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    driver.get(f"chrome-extension://{EXTENSION_ID}/options.html")
+    driver.execute_script(script)
+    driver.close()
+    driver.switch_to.window(first)
+    driver.execute_cdp_cmd("Page.bringToFront", {})

@@ -99,6 +99,14 @@ describe("the popup's words", () => {
     ]);
   });
 
+  it("say what was seen of the picture", () => {
+    const seen = { ...picture, qualitySwitches: 1, droppedFrames: 12, totalFrames: 900 };
+    expect(known(view({ picture: seen })).slice(1, 3)).toEqual([
+      "The picture changed its size once.",
+      "This computer left out 12 of 900 pictures.",
+    ]);
+  });
+
   it("say what the network makes of it", () => {
     expect(decided(view({}), 0)).toEqual(["The network has not answered yet."]);
     const steered = {

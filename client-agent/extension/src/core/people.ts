@@ -59,6 +59,14 @@ export function known(view: View): string[] {
     const times = report.stall_count === 1 ? "once" : `${report.stall_count} times`;
     said.push(`It froze ${times}, for ${seconds(report.stall_duration_ms)} in all.`);
   }
+  if (picture.qualitySwitches > 0) {
+    said.push(
+      `The picture changed its size ${picture.qualitySwitches === 1 ? "once" : `${picture.qualitySwitches} times`}.`,
+    );
+  }
+  if (picture.droppedFrames > 0) {
+    said.push(`This computer left out ${picture.droppedFrames} of ${picture.totalFrames} pictures.`);
+  }
   if (view.flows !== undefined && view.flows.length > 0) {
     const n = view.flows.length;
     said.push(`It arrives over ${n === 1 ? "1 connection" : `${n} connections`} that the network was told about.`);
