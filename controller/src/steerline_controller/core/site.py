@@ -123,13 +123,13 @@ class Site:
     def _refresh(self, name: str, now: float) -> list[Effect]:
         """Brings a line's state up to date and its flows elsewhere, or back."""
         line = self.view.lines[name]
-        before = line.usable
+        usable, alive = line.usable, line.alive
         line.carrier = all(self._carrier.get((side, name), True) for side in ("A", "B"))
         line.silent = self._liveness[name].silent
-        if before and not line.usable:
+        if (usable and not line.usable) or (alive and not line.alive):
             why = "lost its carrier" if not line.carrier else "lets nothing out"
             return self._leave(name, f"{name} {why}", now)
-        if line.usable and not before:
+        if line.alive and not alive:
             return self._return(name, now)
         return []
 

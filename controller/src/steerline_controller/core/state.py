@@ -155,9 +155,17 @@ class SiteView:
         return (self.flows[flow] for flow in self._by_hosts.get((client, server), ()))
 
     def usable_lines(self) -> list[LineView]:
-        """Lines that may be used, in the operator's order. When all are drained, those alive."""
-        lines = [line for line in self.lines.values() if line.usable]
-        return lines or [line for line in self.lines.values() if line.alive]
+        """Lines that may be used, in the operator's order.
+
+        When there is none: those drained; when all are silent (a whole switch was away): those with
+        carrier, for a packet that may get lost is worth more than one that is not sent.
+        """
+        every = list(self.lines.values())
+        return (
+            [line for line in every if line.usable]
+            or [line for line in every if line.alive]
+            or [line for line in every if line.carrier]
+        )
 
     def on_line(self, name: str) -> Iterator[FlowState]:
         """The flows placed on a line."""

@@ -17,6 +17,8 @@ from steerline_testbed.measure.paced import Arrival, account
 FIRST_PORT = 7001
 RATE = 200.0
 SIZE = 200
+# A restart is judged for this long after the controller was started again.
+AFTER_S = 6.0
 How = Literal["carrier", "silent"]
 
 
@@ -104,8 +106,12 @@ def restarts(count: int, flows: int, seed: int, away_s: float, mode: str, say: S
         controller = lab.stage.cast["controller"]
         back: list[float] = []
         windows: list[tuple[int, int]] = []
+        calm: list[tuple[int, int]] = []
         for number in range(count):
+            rested = time.monotonic_ns()
+            time.sleep(away_s + AFTER_S)
             begin = time.monotonic_ns()
+            calm.append((rested, begin))
             controller.signal(signal.SIGKILL)
             controller.wait(5)
             time.sleep(away_s)
@@ -115,11 +121,10 @@ def restarts(count: int, flows: int, seed: int, away_s: float, mode: str, say: S
             )
             out = lab.network.directory / f"restart{number}.jsonl"
             back.append(_steering_back_s(lab, socket, out, restarted))
-            time.sleep(3)
+            time.sleep(max(0.0, AFTER_S - back[-1]))
             windows.append((begin, time.monotonic_ns()))
             say(f"{number + 1} of {count} restarts, steering back after {back[-1]:.2f} s")
         arrivals = lab.arrivals("downloader")
-        lost = [_lost(arrivals, begin, end) for begin, end in windows]
         whole = {port: account(came) for port, came in arrivals.items()}
         return {
             "restarts": count,
@@ -129,8 +134,9 @@ def restarts(count: int, flows: int, seed: int, away_s: float, mode: str, say: S
             "away_s": away_s,
             "numbered_flows": len(arrivals),
             "packets": sum(one.sent for one in whole.values()),
-            "lost_around_restarts": lost,
-            "lost_in_all": sum(one.lost for one in whole.values()),
+            # Full queues drop packets with or without a controller: what counts is the difference.
+            "lost_around_restarts": [_lost(arrivals, begin, end) for begin, end in windows],
+            "lost_at_rest": [_lost(arrivals, begin, end) for begin, end in calm],
             "longest_gap_ms": round(max(one.longest_gap_s for one in whole.values()) * 1000, 1),
             "steering_back_s": spread(back),
         }

@@ -76,9 +76,10 @@ class Lab:
         return process, path
 
     def worker(self, kind: str, socket: Path, port: int, count: int, gap_s: float, out: Path) -> Process:
-        """Starts the part that talks to the controller."""
+        """Starts the part that talks to the controller; the paced flow is viewer1's."""
         ports = ",".join(f"{line.name}={line.port_b}" for line in self.network.plan.lines)
-        arguments = [kind, "--socket", str(socket), "--port", str(port), "--server-port", str(SERVER_PORT)]
+        arguments = [kind, "--socket", str(socket), "--client", self.network.nodes["viewer1"].ipv4]
+        arguments += ["--port", str(port), "--server-port", str(SERVER_PORT)]
         arguments += ["--ports", ports, "--count", str(count), "--gap", f"{gap_s:g}", "--out", str(out)]
         return self.python("core", "worker", *arguments, log="worker.log")
 

@@ -125,7 +125,7 @@ def send(options: argparse.Namespace) -> None:
     sock = _udp(options.source, SERVER_PORT)
     if options.stream_bps:
         serve_stream(options.source, options.stream_bps)
-    peers: dict[int, tuple[str, int]] = {}
+    peers: dict[tuple[str, int], None] = {}
     period = 1.0 / options.rate
     padding = b"\0" * max(0, options.size - PACKET.size)
     start = time.monotonic()
@@ -137,11 +137,11 @@ def send(options: argparse.Namespace) -> None:
             time.sleep(delay)
         while True:
             try:
-                data, peer = sock.recvfrom(64)
+                _, peer = sock.recvfrom(64)
             except BlockingIOError:
                 break
-            peers[int(data)] = peer[:2]
-        for peer in peers.values():
+            peers[peer[:2]] = None
+        for peer in peers:
             sock.sendto(PACKET.pack(number, time.monotonic_ns()) + padding, peer)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import queue
 import sys
 import threading
@@ -70,43 +71,54 @@ def _write(out: TextIO, **fields: object) -> None:
     out.flush()
 
 
-def _find(stub: steering_pb2_grpc.SteeringServiceStub, port: int) -> tuple[FiveTuple, str]:
-    """The paced flow with this client port, and its line."""
+def _find(stub: steering_pb2_grpc.SteeringServiceStub, end: str) -> tuple[FiveTuple, str]:
+    """The paced flow that ends at this address and port, and its line."""
     until = time.monotonic() + 10 * PATIENCE_S
     while time.monotonic() < until:
         for placed in stub.GetState(steering_pb2.GetStateRequest()).flows:
             flow = wire.flow(placed.flow)
-            if flow.protocol == 17 and flow.client_port == port:
+            if flow.protocol == 17 and f"{flow.client}:{flow.client_port}" == end:
                 return flow, placed.line
         time.sleep(0.2)
-    raise SystemExit(f"the controller knows no UDP flow to port {port}")
+    raise SystemExit(f"the controller knows no UDP flow to {end}")
 
 
 def _crowded(stub: steering_pb2_grpc.SteeringServiceStub) -> str:
-    lines = stub.GetState(steering_pb2.GetStateRequest()).lines
-    return max(lines, key=lambda line: (line.flow_count, line.line)).line
+    """The line with the most flows that carry bytes."""
+    state = stub.GetState(steering_pb2.GetStateRequest())
+    counts = {line.line: 0 for line in state.lines}
+    for flow in state.flows:
+        counts[flow.line] += flow.down_bps > 20_000
+    return max(counts, key=lambda line: (counts[line], line))
 
 
 def crossings(options: argparse.Namespace, stub: steering_pb2_grpc.SteeringServiceStub, out: TextIO) -> None:
-    """Crossings of the threshold, each by a new session of the same flow from the most crowded line."""
+    """Crossings of the threshold, each by a new session of the same flow from the most crowded line.
+
+    A first session is there for the operator to put the flow on that line, and quits; so the flow is
+    best effort when the second one crosses, and the crossing always has a rule to write.
+    """
     mouth = Mouth(options.socket)
     ear = Listener(stub)
     sniffer = Sniffer(dict(pair.split("=") for pair in options.ports.split(",")), options.server_port)
-    _find(stub, options.port)
+    _find(stub, f"{options.client}:{options.port}")
     for number in range(1, options.count + 1):
-        session = f"crossing-{number}"
-        mouth.say(session, 45.0, options.port)
-        _until_known(stub, session)
+        placing, crossing = (f"{kind}-{os.getpid()}-{number}" for kind in ("placing", "crossing"))
         crowded = _crowded(stub)
-        stub.SteerSession(steering_pb2.SteerSessionRequest(session_id=session, line=crowded))
+        mouth.say(placing, 45.0, options.port)
+        _until_known(stub, placing)
+        stub.SteerSession(steering_pb2.SteerSessionRequest(session_id=placing, line=crowded))
+        mouth.say(placing, 45.0, options.port, PlayerState.QUIT)
+        mouth.say(crossing, 45.0, options.port)
+        _until_known(stub, crossing)
         time.sleep(options.gap)
         sniffer.forget()
-        mouth.say(session, 19.0, options.port)
-        heard = ear.next(session)
+        mouth.say(crossing, 19.0, options.port)
+        heard = ear.next(crossing)
         if heard is None:
             _write(out, number=number, missed=True)
         else:
-            _, line = _find(stub, options.port)
+            _, line = _find(stub, f"{options.client}:{options.port}")
             first = _first(sniffer, line, heard) if line != crowded else None
             _write(
                 out,
@@ -117,7 +129,7 @@ def crossings(options: argparse.Namespace, stub: steering_pb2_grpc.SteeringServi
                 barrier_ms=(heard.enforced_monotonic_ns - heard.received_monotonic_ns) / 1e6,
                 first_packet_ms=None if first is None else (first - heard.received_monotonic_ns) / 1e6,
             )
-        mouth.say(session, 45.0, options.port, PlayerState.QUIT)
+        mouth.say(crossing, 45.0, options.port, PlayerState.QUIT)
     sniffer.close()
 
 
@@ -145,7 +157,7 @@ def moves(options: argparse.Namespace, stub: steering_pb2_grpc.SteeringServiceSt
     """Moves a session's flows from line to line by the operator's word."""
     mouth = Mouth(options.socket)
     session = "moving"
-    _find(stub, options.port)
+    _find(stub, f"{options.client}:{options.port}")
     lines = [pair.split("=")[0] for pair in options.ports.split(",")]
     spoken = 0.0
     for number in range(1, options.count + 1):
@@ -165,6 +177,7 @@ def main() -> int:
     parser.add_argument("kind", choices=("crossings", "moves"))
     parser.add_argument("--steering", default="127.0.0.1:50052")
     parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--client", required=True, help="the customer's address")
     parser.add_argument("--port", type=int, required=True, help="the paced flow's client port")
     parser.add_argument("--server-port", type=int, required=True)
     parser.add_argument("--ports", required=True, help="line=port of B, comma separated")

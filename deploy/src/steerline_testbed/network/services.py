@@ -46,8 +46,15 @@ def controller_settings(plan: Plan, directory: Path, hosts: bool = True) -> dict
     """
     site: dict[str, Any] = {
         "name": SITE,
-        "A": {"datapath_id": DATAPATH_IDS["A"], "edge_ports": plan.edge_ports("A")},
-        "B": {"datapath_id": DATAPATH_IDS["B"], "edge_ports": plan.edge_ports("B")},
+        # Open vSwitch waits up to 8 s between attempts of its own: the controller calls it instead.
+        **{
+            side: {
+                "datapath_id": DATAPATH_IDS[side],
+                "edge_ports": plan.edge_ports(side),
+                "connect": f"unix:{directory}/ovs/{side}.mgmt",
+            }
+            for side in ("A", "B")
+        },
         "line": [
             {
                 "name": line.name,

@@ -120,10 +120,6 @@ class Switches:
             for number, port in enumerate(self.ports(switch), 1):
                 words += ["--", "add-port", switch, port]
                 words += ["--", "set", "interface", port, f"ofport_request={number}"]
-            words += ["--", "set-controller", switch, f"tcp:{OPENFLOW_ADDRESS}"]
-            # A controller that comes back is found within a second.
-            words += ["--", "set", "controller", switch, "max_backoff=1000", "inactivity_probe=5000"]
-            words += ["connection_mode=out-of-band"]
         return words
 
     def _keep_kernel_out(self) -> None:
