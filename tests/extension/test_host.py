@@ -15,7 +15,7 @@ from steerline.report.v1 import report_pb2
 from tests.agent.station import Station, acknowledge
 
 from .conftest import Start
-from .host import SCHEMA, Source, frame, report, until
+from .host import AGENT, SCHEMA, Source, frame, report, until
 
 
 def ports(one: report_pb2.PlaybackReport) -> set[tuple[int, int]]:
@@ -219,3 +219,40 @@ async def test_frames_that_come_in_pieces_are_whole(start: Start, station: Stati
         host.send_bytes(bytes([byte]))
         await asyncio.sleep(0)
     await until(lambda: station.of("a"))
+
+
+# Run by a user who may nothing special: a browser with one connection, and its host.
+NOBODY = """
+import json, socket, struct, subprocess, sys
+ours = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+host = subprocess.Popen([sys.argv[2], "host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+host.stdin.write(bytes.fromhex(sys.argv[3]))
+host.stdin.flush()
+while True:
+    (length,) = struct.unpack("=I", host.stdout.read(4))
+    message = json.loads(host.stdout.read(length))
+    if message["type"] == "flows":
+        assert [flow["client_port"] for flow in message["flows"]] == [ours.getsockname()[1]], message
+        break
+host.stdin.close()
+sys.exit(host.wait())
+"""
+
+
+async def test_it_needs_no_privileges(source: Source) -> None:
+    """A user without any privilege gets the right connection."""
+    data = frame(report("a", 1, [("127.0.0.1", source.port)])).hex()
+    words = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--no-new-privs",
+    ]
+    words += ["/usr/bin/python3", "-c", NOBODY, str(source.port), str(AGENT), data]
+    process = await asyncio.create_subprocess_exec(*words, stderr=asyncio.subprocess.PIPE)
+    _, err = await asyncio.wait_for(process.communicate(), 20)
+    assert process.returncode == 0, err.decode()
+    for writer in source.writers:
+        writer.close()
