@@ -69,11 +69,11 @@ describe("the servers of a tab's media", () => {
 
   it("stay while a request is open, however long, and age once it has ended", () => {
     const book = new ServerBook();
-    book.began(1, "r1", at(1), 0);
-    expect(book.serversOf(1, 3_600_000)).toEqual([at(1)]);
+    book.began(1, 0, "r1", at(1), 0);
+    expect(book.serversOf(1, 0, 3_600_000)).toEqual([at(1)]);
     book.ended("r1", 3_600_000);
-    expect(book.serversOf(1, 3_700_000)).toEqual([at(1)]);
-    expect(book.serversOf(1, 3_800_000)).toEqual([]);
+    expect(book.serversOf(1, 0, 3_650_000)).toEqual([at(1)]);
+    expect(book.serversOf(1, 0, 3_800_000)).toEqual([]);
   });
 
   it("the latest comes first, each once, and other tabs have theirs", () => {
@@ -83,17 +83,24 @@ describe("the servers of a tab's media", () => {
       ["b", 2],
       ["c", 1],
     ] as const)
-      book.began(1, request, at(n), 0);
-    book.began(2, "d", at(3), 0);
-    expect(book.serversOf(1, 0)).toEqual([at(1), at(2)]);
+      book.began(1, 0, request, at(n), 0);
+    book.began(2, 0, "d", at(3), 0);
+    expect(book.serversOf(1, 0, 0)).toEqual([at(1), at(2)]);
     book.forget(1);
-    expect([book.serversOf(1, 0), book.serversOf(2, 0)]).toEqual([[], [at(3)]]);
+    expect([book.serversOf(1, 0, 0), book.serversOf(2, 0, 0)]).toEqual([[], [at(3)]]);
+  });
+
+  it("a frame has its own, and those of the tab where it fetches nothing itself", () => {
+    const book = new ServerBook();
+    book.began(1, 5, "film", at(1), 0);
+    book.began(1, 9, "advertisement", at(2), 0);
+    expect([5, 9, 0].map((frame) => book.serversOf(1, frame, 0))).toEqual([[at(1)], [at(2)], [at(2), at(1)]]);
   });
 
   it("are bounded", () => {
     const book = new ServerBook();
-    for (let i = 0; i < 10_000; i += 1) book.began(i % 300, `r${i}`, at(i % 250), 0);
-    expect(book.serversOf(299, 0).length).toBeLessThanOrEqual(8);
+    for (let i = 0; i < 10_000; i += 1) book.began(i % 300, i % 77, `r${i}`, at(i % 250), 0);
+    expect(book.serversOf(299, 0, 0).length).toBeLessThanOrEqual(8);
   });
 
   const answer = { kind: "xmlhttprequest", path: "/x", contentType: "", contentBytes: Number.NaN };

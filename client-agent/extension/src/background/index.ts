@@ -82,7 +82,13 @@ chrome.runtime.onConnect.addListener((port) => {
       hosts.set(tab, new Set([...(hosts.get(tab) ?? []), ...message.hosts].slice(0, 16)));
       return;
     }
-    const report = hub.report(frame, tab, message.report, message.picture, book.serversOf(tab, Date.now()));
+    const report = hub.report(
+      frame,
+      tab,
+      message.report,
+      message.picture,
+      book.serversOf(tab, port.sender?.frameId ?? 0, Date.now()),
+    );
     if (report !== undefined) send(report);
   });
   port.onDisconnect.addListener(() => {

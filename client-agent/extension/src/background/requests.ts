@@ -14,6 +14,8 @@ export function listen(book: ServerBook): void {
   chrome.webRequest.onResponseStarted.addListener(
     (details) => {
       if (details.tabId < 0 || details.fromCache || details.ip === undefined) return;
+      // Another page: what it plays comes from elsewhere.
+      if (details.type === "main_frame") book.forget(details.tabId);
       const url = new URL(details.url);
       const length = header(details.responseHeaders, "content-length");
       const answer = {
@@ -24,7 +26,13 @@ export function listen(book: ServerBook): void {
       };
       if (!mediaLike(answer)) return;
       const port = url.port === "" ? (DEFAULT_PORTS[url.protocol] ?? 443) : Number(url.port);
-      book.began(details.tabId, details.requestId, { address: details.ip.replace(/^\[|\]$/g, ""), port }, Date.now());
+      book.began(
+        details.tabId,
+        details.frameId,
+        details.requestId,
+        { address: details.ip.replace(/^\[|\]$/g, ""), port },
+        Date.now(),
+      );
     },
     all,
     ["responseHeaders"],

@@ -57,7 +57,10 @@ function aboutToPlay(element: HTMLMediaElement): boolean {
 
 /** What the element plays, to notice a change; compared here, and never sent. A camera or a call has none. */
 export function sourceOf(element: HTMLMediaElement): string {
-  return srcObject(element) instanceof MediaStream ? "" : currentSrc(element);
+  const object = srcObject(element);
+  if (object instanceof MediaStream) return "";
+  // A MediaSource in a worker, say: there is no URL then.
+  return object === null || object === undefined ? currentSrc(element) : "object:";
 }
 
 export function signOf(element: HTMLMediaElement): Sign {

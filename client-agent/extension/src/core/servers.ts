@@ -3,9 +3,10 @@
 import type { Server } from "./messages";
 
 /** A server that has sent nothing for so long no longer carries the film. */
-const KEPT_MS = 120_000;
+const KEPT_MS = 60_000;
 const MOST_SERVERS = 8;
 const MOST_TABS = 200;
+const MOST_FRAMES = 50;
 /** Smaller answers are not media segments, unless they say that they are. */
 const LARGE_BYTES = 200_000;
 const MEDIA_PATH = /\.(m4s|mp4|m4v|m4a|cmfv|cmfa|webm|ts|aac|mkv|ogg|ogv|opus|mp3)$/i;
@@ -33,6 +34,8 @@ export function mediaLike(answer: Answer): boolean {
 
 interface Entry {
   readonly server: Server;
+  /** Frames of the tab that have asked it for media. */
+  readonly frames: Set<number>;
   /** Requests under way: a whole film may be one. */
   open: number;
   lastMs: number;
@@ -43,7 +46,7 @@ export class ServerBook {
   readonly #requests = new Map<string, Entry>();
 
   /** A media answer has begun. */
-  began(tab: number, request: string, server: Server, nowMs: number): void {
+  began(tab: number, frame: number, request: string, server: Server, nowMs: number): void {
     let entries = this.#tabs.get(tab);
     if (entries === undefined) {
       const oldest = this.#tabs.keys().next();
@@ -52,13 +55,14 @@ export class ServerBook {
       this.#tabs.set(tab, entries);
     }
     const key = `${server.address} ${server.port}`;
-    const entry = entries.get(key) ?? { server, open: 0, lastMs: nowMs };
+    const entry = entries.get(key) ?? { server, frames: new Set(), open: 0, lastMs: nowMs };
     // The latest stands last.
     entries.delete(key);
     entries.set(key, entry);
     const least = entries.keys().next();
     if (entries.size > MOST_SERVERS && !least.done) entries.delete(least.value);
     entry.lastMs = nowMs;
+    if (entry.frames.size < MOST_FRAMES) entry.frames.add(frame);
     if (!this.#requests.has(request) && this.#requests.size < MOST_TABS * MOST_SERVERS) {
       entry.open += 1;
       this.#requests.set(request, entry);
@@ -74,14 +78,19 @@ export class ServerBook {
     entry.lastMs = nowMs;
   }
 
-  /** The servers of this tab's media, the latest first. */
-  serversOf(tab: number, nowMs: number): Server[] {
+  /**
+   * The servers of this frame's media, the latest first. Where the frame itself has asked for none (another frame
+   * or a worker fetches for it) those of its tab.
+   */
+  serversOf(tab: number, frame: number, nowMs: number): Server[] {
     const entries = this.#tabs.get(tab);
     if (entries === undefined) return [];
     for (const [key, entry] of entries) {
       if (entry.open === 0 && nowMs - entry.lastMs > KEPT_MS) entries.delete(key);
     }
-    return [...entries.values()].map(({ server }) => server).reverse();
+    const all = [...entries.values()].reverse();
+    const own = all.filter(({ frames }) => frames.has(frame));
+    return (own.length > 0 ? own : all).map(({ server }) => server);
   }
 
   /** The tab is closed, or shows another page. */
