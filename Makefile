@@ -6,7 +6,8 @@ export PATH := $(HOME)/.local/bin:$(HOME)/.cargo/bin:$(PATH)
 export UV_PYTHON_DOWNLOADS ?= never
 
 PYTHON := contract controller appstation deploy tests
-AGENT := target/release/steerline-agent
+# The package of this machine's processor carries the program itself. Expanded after `setup`.
+BUF = $(firstword $(wildcard $(CURDIR)/node_modules/@bufbuild/buf-linux-*/bin/buf))
 # Where tests that make namespaces want to run; empty where we are root already.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 
@@ -32,7 +33,7 @@ test: setup agent ## All tests: unit, laws, wire, real Redis, real Open vSwitch 
 lint: setup ## Style and mistakes: ruff, buf, rustfmt, clippy, Biome, shellcheck
 	@.venv/bin/ruff check $(PYTHON)
 	@.venv/bin/ruff format --check $(PYTHON)
-	@cd contract && ../node_modules/.bin/buf lint && ../node_modules/.bin/buf breaking --against image.binpb
+	@cd contract && $(BUF) lint && $(BUF) breaking --against image.binpb
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	@npm run --silent lint -w client-agent/extension
@@ -44,13 +45,13 @@ types: setup ## Type checks: pyright, strict
 fmt: setup ## Format everything
 	@.venv/bin/ruff check --fix --quiet $(PYTHON) || true
 	@.venv/bin/ruff format --quiet $(PYTHON)
-	@cd contract && ../node_modules/.bin/buf format -w
+	@cd contract && $(BUF) format -w
 	@cargo fmt --all
 	@npm run --silent format -w client-agent/extension
 
 proto: setup ## Generate code from contract/proto, and the image that guards the wire
 	@contract/generate.sh
-	@cd contract && ../node_modules/.bin/buf build -o image.binpb
+	@cd contract && $(BUF) build -o image.binpb
 
 clean: ## Remove what was built and what dead runs left (results/ and caches outside stay)
 	@[ ! -x .venv/bin/steerline-testbed ] || $(SUDO) .venv/bin/steerline-testbed clean

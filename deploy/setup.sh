@@ -112,7 +112,9 @@ if ! uv sync --quiet --frozen --all-packages --check 2>/dev/null; then
 fi
 
 # ------------------------------------------------------------ node
-if [ ! -x node_modules/.bin/buf ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-  say "installing node packages (package-lock.json): buf lints and guards the wire"
-  npm ci --silent --no-audit --no-fund
+if ! compgen -G 'node_modules/@bufbuild/buf-linux-*/bin/buf' >/dev/null || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  say "installing node packages (package-lock.json): buf for the wire, the extension's tools"
+  log=$(mktemp)
+  npm ci --no-audit --no-fund >"$log" 2>&1 || { tail -n 20 "$log" >&2; die "npm ci failed (above)"; }
+  rm -f "$log"
 fi

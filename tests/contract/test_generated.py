@@ -13,7 +13,7 @@ CONTRACT = ROOT / "contract"
 
 def buf(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(ROOT / "node_modules/.bin/buf"), *arguments],
+        [str(next(ROOT.glob("node_modules/@bufbuild/buf-linux-*/bin/buf"))), *arguments],
         cwd=CONTRACT,
         capture_output=True,
         text=True,
