@@ -28,6 +28,7 @@ PACKET = struct.Struct("!IQ")
 ENTRY = struct.Struct("!HIQ")
 GREETING_S = 0.2
 STREAM_PERIOD_S = 0.02
+CONNECT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,23 @@ def serve_stream(address: str, rate_bps: float) -> None:
 
 
 def _open_stream(options: argparse.Namespace) -> socket.socket:
+    """Connects from the given port; the sender may take a moment to listen."""
     family = socket.AF_INET6 if ":" in options.bind else socket.AF_INET
-    stream = socket.socket(family, socket.SOCK_STREAM)
-    stream.bind((options.bind, options.stream))
-    stream.connect((options.server, SERVER_PORT))
-    stream.setblocking(False)
-    return stream
+    until = time.monotonic() + CONNECT_S
+    while True:
+        stream = socket.socket(family, socket.SOCK_STREAM)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        stream.bind((options.bind, options.stream))
+        try:
+            stream.connect((options.server, SERVER_PORT))
+        except ConnectionRefusedError:
+            stream.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+            continue
+        stream.setblocking(False)
+        return stream
 
 
 def send(options: argparse.Namespace) -> None:
