@@ -39,6 +39,12 @@ packages=(
   "python3|python3|services and science"
   "npm|npm|brings buf, which guards the wire"
 )
+# Wanted by tests in real browsers; left out where the distribution has no such package (Ubuntu ships snaps).
+browsers=(
+  "chromium|chromium|tests of the extension in Chromium"
+  "chromedriver|chromium-driver|drives Chromium in tests"
+  "firefox-esr|firefox-esr|tests of the extension in Firefox"
+)
 missing=() lines=()
 for entry in "${packages[@]}"; do
   IFS='|' read -r probe package why <<<"$entry"
@@ -50,6 +56,15 @@ for entry in "${packages[@]}"; do
   missing+=("$package")
   lines+=("$package: $why")
 done
+optional=()
+for entry in "${browsers[@]}"; do
+  IFS='|' read -r probe package why <<<"$entry"
+  command -v "$probe" >/dev/null && continue
+  grep -q '^ID=debian' /etc/os-release || continue
+  optional+=("$package")
+  lines+=("$package: $why")
+done
+missing+=("${optional[@]}")
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || die "needs ${missing[*]}; this system has no apt-get (supported: Debian 12 and 13, Ubuntu 24.04)"
   say "installing system packages:"

@@ -62,7 +62,10 @@ def test_the_summary_is_what_its_schema_says(starved: Run, rescued: Run, behind_
         jsonschema.validate(on_disk, schema)
         assert on_disk["state"] == "complete"
         assert on_disk["self_assertion"]["passed"]
-        assert on_disk["congestion_control"]["seen"] == {"cubic": 12}
+        seen = on_disk["congestion_control"]["seen"]
+        # The twelve downloads, and whatever the browsing customer has open at that moment.
+        assert set(seen) == {"cubic"}
+        assert seen["cubic"] >= 12
 
 
 def test_series_open_elsewhere_and_agree(rescued: Run) -> None:
