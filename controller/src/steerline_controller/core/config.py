@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -53,11 +52,6 @@ class LivenessSettings:
     alive_after_probes: int = 4
     grace_s: float = 3.0
     stall_s: float = 0.8
-
-
-def names(sites: Sequence[SiteConfig]) -> str:
-    """The sites' names for a message to people."""
-    return ", ".join(site.name for site in sites)
 
 
 # A line carries less than its rate in useful shares: acknowledgements, probes, short flows.

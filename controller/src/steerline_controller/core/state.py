@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from steerline_contract.flows import FiveTuple, IPAddress, LineStatus, Link
@@ -174,8 +174,3 @@ class SiteView:
     def flows_of(self, session_id: str) -> list[FlowState]:
         """The flows of a session."""
         return [state for state in self.flows.values() if state.session_id == session_id]
-
-
-def total_bps(states: Iterable[FlowState]) -> float:
-    """Downstream rate of several flows together."""
-    return sum(state.down_bps for state in states)

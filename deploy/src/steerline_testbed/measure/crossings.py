@@ -6,26 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from steerline_testbed.experiment.settings import RunSettings
-from steerline_testbed.measure.lab import Say, open_lab, spread
+from steerline_testbed.measure.lab import Say, lab_settings, open_lab, spread
 
 PORT = 7001
 
 
 def measure(count: int, flows: int, seed: int, gap_s: float, say: Say) -> dict[str, Any]:
     """`count` crossings with `flows` downloads running. Times in ms, from the report's arrival."""
-    settings = RunSettings.parse(
-        {
-            "strategy": "buffer-threshold",
-            "videos": 1,
-            "flows": flows,
-            "seed": seed,
-            "browsers": 0,
-            "traffic_start_s": 0.0,
-            "traffic_interval_s": 0.1,
-            "duration_s": 840.0,
-        }
-    )
+    settings = lab_settings("buffer-threshold", flows, seed)
     with open_lab(settings, say) as lab:
         out = lab.network.directory / "crossings.jsonl"
         lab.pace(rate=500, size=100, until_s=24 * 3600)

@@ -10,8 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from steerline_testbed.experiment.settings import RunSettings
-from steerline_testbed.measure.lab import Lab, Say, open_lab, spread
+from steerline_testbed.measure.lab import Lab, Say, lab_settings, open_lab, spread
 from steerline_testbed.measure.paced import Arrival, account
 
 FIRST_PORT = 7001
@@ -22,25 +21,9 @@ AFTER_S = 6.0
 How = Literal["carrier", "silent"]
 
 
-def _settings(flows: int, seed: int, videos: int, mode: str) -> RunSettings:
-    return RunSettings.parse(
-        {
-            "strategy": "buffer-threshold",
-            "videos": videos,
-            "flows": flows,
-            "seed": seed,
-            "browsers": 0,
-            "mode": mode,
-            "traffic_start_s": 0.0,
-            "traffic_interval_s": 0.1,
-            "duration_s": 840.0,
-        }
-    )
-
-
 def cuts(how: How, count: int, flows: int, seed: int, say: Say) -> dict[str, Any]:
     """Cuts one line after the other, `count` times, while a video plays. Gaps in s, of flows on that line."""
-    with open_lab(_settings(flows, seed, 1, "reactive"), say, players=True) as lab:
+    with open_lab(lab_settings("buffer-threshold", flows, seed), say, players=True) as lab:
         names = [line.name for line in lab.network.plan.lines]
         ports = [FIRST_PORT + i for i in range(len(names) * 2)]
         lab.pace(rate=RATE, size=SIZE, until_s=24 * 3600)
@@ -96,7 +79,7 @@ def last_sample(record: Path) -> dict[str, Any]:
 
 def restarts(count: int, flows: int, seed: int, away_s: float, mode: str, say: Say) -> dict[str, Any]:
     """Kills the controller (SIGKILL) and starts it again, `count` times, under numbered flows."""
-    with open_lab(_settings(flows, seed, 1, mode), say) as lab:
+    with open_lab(lab_settings("buffer-threshold", flows, seed, mode), say) as lab:
         ports = [FIRST_PORT + i for i in range(10)]
         lab.pace(rate=RATE, size=SIZE, until_s=24 * 3600)
         lab.receive("downloader", ports)

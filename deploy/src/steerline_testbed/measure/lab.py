@@ -111,6 +111,23 @@ def parse_counters(text: str) -> dict[str, int]:
     return found
 
 
+def lab_settings(strategy: str, flows: int, seed: int, mode: str = "reactive") -> RunSettings:
+    """One viewer, downloads that start at once, nobody who browses: a measurement wants it steady."""
+    return RunSettings.parse(
+        {
+            "strategy": strategy,
+            "videos": 1,
+            "flows": flows,
+            "seed": seed,
+            "browsers": 0,
+            "mode": mode,
+            "traffic_start_s": 0.0,
+            "traffic_interval_s": 0.1,
+            "duration_s": 840.0,
+        }
+    )
+
+
 @contextmanager
 def open_lab(settings: RunSettings, say: Say, players: bool = False) -> Generator[Lab]:
     """Builds, checks and starts everything; downloads run when it is handed over."""

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from steerline_testbed.experiment.settings import RunSettings
-from steerline_testbed.measure.lab import Say, open_lab
+from steerline_testbed.measure.lab import Say, lab_settings, open_lab
 from steerline_testbed.measure.paced import account
 
 PORT = 7001
@@ -26,18 +25,7 @@ COUNTERS = (
 
 def measure(count: int, flows: int, seed: int, gap_s: float, say: Say) -> dict[str, Any]:
     """`count` moves of one session's flows under `flows` downloads, and as long a time without moves."""
-    settings = RunSettings.parse(
-        {
-            "strategy": "round-robin",
-            "videos": 1,
-            "flows": flows,
-            "seed": seed,
-            "browsers": 0,
-            "traffic_start_s": 0.0,
-            "traffic_interval_s": 0.1,
-            "duration_s": 840.0,
-        }
-    )
+    settings = lab_settings("round-robin", flows, seed)
     with open_lab(settings, say) as lab:
         out = lab.network.directory / "moves.jsonl"
         lab.pace(rate=RATE, size=SIZE, until_s=24 * 3600, stream_bps=STREAM_BPS)

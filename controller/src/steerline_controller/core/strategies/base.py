@@ -61,13 +61,9 @@ class Strategy(Protocol):
 
 
 class Deaf:
-    """The part of the strategies that do not listen to sessions."""
+    """The part of the strategies that do not listen to sessions; each adds where it places."""
 
     name = ""
-
-    def place(self, flow: FiveTuple, session_id: str, view: SiteView, now: float) -> Placement | None:
-        """To be answered by each strategy."""
-        raise NotImplementedError
 
     def observe(self, view: SiteView, now: float) -> list[Answer]:
         """Moves nothing."""
