@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import struct
 from pathlib import Path
@@ -210,6 +211,33 @@ async def test_it_is_small(start: Start, station: Station, source: Source) -> No
     status = Path(f"/proc/{host.process.pid}/status").read_text()
     own_kb = int(status.split("RssAnon:")[1].split()[0])
     assert own_kb < 10_000, f"{own_kb} kB"
+
+
+async def test_the_record_holds_what_was_reported(
+    start: Start, station: Station, source: Source, tmp_path: Path
+) -> None:
+    """Each report is a line with its time, buffer and connections; a second host goes on with the file."""
+    connection = await source.connect()
+    await connection.receive(100_000)
+    path = tmp_path / "host.jsonl"
+    for number in (1, 2):
+        host = await start(*station.arguments, "--record", str(path))
+        host.send(report("a", number, [("127.0.0.1", source.port)]))
+        await until(lambda number=number: len(station.of("a")) >= number)
+        await host.die()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    reports = [line for line in lines if line["kind"] == "report"]
+    assert [line["sequence_number"] for line in reports] == [1, 2]
+    assert all(abs(line["time_s"] - path.stat().st_mtime) < 60 for line in lines)
+    assert (reports[0]["session_id"], reports[0]["buffer_s"], reports[0]["player_state"]) == (
+        "a",
+        12,
+        "PLAYING",
+    )
+    assert [(flow["client_port"], flow["server_port"]) for flow in reports[1]["flows"]] == [
+        (connection.port, source.port)
+    ]
+    assert reports[1]["servers"] == [{"address": "127.0.0.1", "port": source.port}]
 
 
 async def test_frames_that_come_in_pieces_are_whole(start: Start, station: Station) -> None:

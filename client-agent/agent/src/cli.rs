@@ -130,6 +130,9 @@ pub struct Station {
     /// The name in the station's certificate, where it is not the host of --station
     #[arg(long, value_name = "NAME", requires = "station")]
     pub server_name: Option<String>,
+    /// Add a JSON line to this file for each report and each answer: connections, state, buffer
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// What the browser says of the extension; not needed
     #[arg(hide = true, last = true)]
     pub from_browser: Vec<String>,

@@ -1,12 +1,14 @@
 //! The subcommands `host`, `install`, `uninstall` and `status`. Exit codes: 0 good, 1 something is wrong, 2 wrong
 //! command line.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use url::Url;
 
 use super::browsers::Home;
+use super::record::Record;
 use super::status::Starter;
 use super::{install as files, status as checks};
 use crate::cli::{Browsers, Install, Station};
@@ -32,9 +34,10 @@ pub async fn host(options: &Station) -> ExitCode {
         endpoint(station, options.ca.as_deref(), options.server_name.as_deref())
             .map(|endpoint| (endpoint, station.to_string()))
     });
-    match station.transpose() {
-        Ok(station) => {
-            let regular = super::run(station, std::os::unix::process::parent_id()).await;
+    let record = Record::open(options.record.as_deref());
+    match station.transpose().and_then(|station| Ok((station, record?))) {
+        Ok((station, record)) => {
+            let regular = super::run(station, record, std::os::unix::process::parent_id()).await;
             ExitCode::from(u8::from(!regular))
         }
         Err(error) => {
@@ -55,17 +58,21 @@ fn try_install(options: &Install) -> Result<(), String> {
         return Err("install: --browser is compulsory: chromium, chrome, edge or firefox".into());
     }
     let home = Home::find(browsers.dir.as_deref())?;
-    let Station { station, ca, server_name, .. } = &options.station;
+    let Station { station, ca, server_name, record, .. } = &options.station;
     if let Some(station) = station {
         // A wrong file is named now, not when a film plays.
         endpoint(station, ca.as_deref(), server_name.as_deref())?;
     }
-    let ca = ca.as_deref().map(std::path::absolute).transpose().map_err(|error| format!("--ca: {error}"))?;
+    let absolute = |name: &str, path: &Option<PathBuf>| {
+        path.as_deref().map(std::path::absolute).transpose().map_err(|error| format!("{name}: {error}"))
+    };
+    let (ca, record) = (absolute("--ca", ca)?, absolute("--record", record)?);
+    Record::open(record.as_deref())?;
     let station = station.as_ref().map(ToString::to_string);
     if station.is_none() {
         complain!("install: without --station the extension has nobody to report to");
     }
-    let arguments = files::Arguments { station, ca, server_name: server_name.clone() };
+    let arguments = files::Arguments { station, ca, server_name: server_name.clone(), record };
     files::install(&browsers.browser, &home, browsers.user_data_dir.as_deref(), &options.extension_id, &arguments)
 }
 

@@ -16,6 +16,7 @@ pub struct Arguments {
     pub station: Option<String>,
     pub ca: Option<PathBuf>,
     pub server_name: Option<String>,
+    pub record: Option<PathBuf>,
 }
 
 /// Writes the starter and each browser's manifest. Errors name the file.
@@ -66,6 +67,7 @@ fn script(program: &Path, arguments: &Arguments) -> String {
     option("--station", arguments.station.clone());
     option("--ca", arguments.ca.as_ref().map(|path| path.to_string_lossy().into_owned()));
     option("--server-name", arguments.server_name.clone());
+    option("--record", arguments.record.as_ref().map(|path| path.to_string_lossy().into_owned()));
     // What the browser says of the extension comes last; it is not needed.
     format!("#!/bin/sh\n{MARK}\n{} -- \"$@\"\n", words.join(" "))
 }
@@ -105,6 +107,7 @@ mod tests {
             station: Some("https://198.18.3.1:50051".into()),
             ca: Some("/home/o'neill/my ca.pem".into()),
             server_name: None,
+            record: None,
         };
         let text = script(Path::new("/opt/steer line/steerline-agent"), &arguments);
         let line = text.lines().last().unwrap();

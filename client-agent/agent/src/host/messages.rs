@@ -52,7 +52,7 @@ pub struct Report {
     pub servers: Vec<Server>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Server {
     pub address: IpAddr,
     pub port: u16,

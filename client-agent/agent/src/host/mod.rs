@@ -9,6 +9,7 @@ mod frames;
 mod install;
 mod messages;
 mod procfs;
+mod record;
 mod sockets;
 mod status;
 
@@ -24,6 +25,7 @@ use tonic::transport::Endpoint;
 
 use self::flows::Chooser;
 use self::messages::{FromExtension, Report, StationState, ToExtension, PROTOCOL};
+use self::record::Record;
 use self::sockets::Sockets;
 use crate::clock::Clock;
 use crate::report::stream::{self, Audience, FromStation, Heard, Reporter};
@@ -42,7 +44,7 @@ const MOST_SESSIONS: usize = 64;
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Serves one extension until the browser closes the pipe. True: that was the regular end.
-pub async fn run(station: Option<(Endpoint, String)>, browser: u32) -> bool {
+pub async fn run(station: Option<(Endpoint, String)>, record: Record, browser: u32) -> bool {
     let clock = Clock::start();
     let (hear, heard) = mpsc::unbounded_channel();
     let name = station.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
@@ -54,6 +56,7 @@ pub async fn run(station: Option<(Endpoint, String)>, browser: u32) -> bool {
         clock,
         out,
         reporter,
+        record,
         sockets: Sockets::of(browser),
         chooser: Chooser::default(),
         looked: None,
@@ -129,6 +132,7 @@ struct Host {
     clock: Clock,
     out: SyncSender<Vec<u8>>,
     reporter: Option<Reporter>,
+    record: Record,
     sockets: Sockets,
     chooser: Chooser,
     looked: Option<(Duration, Vec<diag::Socket>)>,
@@ -194,6 +198,7 @@ impl Host {
             let flows = wire.flows.iter().map(Into::into).collect();
             self.say(&ToExtension::Flows { session_id: session_id.clone(), flows });
         }
+        self.record.report(self.clock.unix(self.clock.now()), report, &wire);
         if let Some(reporter) = &self.reporter {
             reporter.send(wire.clone());
         }
@@ -216,7 +221,7 @@ impl Host {
         self.chooser.choose(sockets, &report.servers, sockets::local_for, now)
     }
 
-    fn pass(&self, heard: Heard) {
+    fn pass(&mut self, heard: Heard) {
         let message = match heard {
             Heard::Connected => ToExtension::Station { state: StationState::Connected, message: String::new() },
             Heard::Away(message) => ToExtension::Station { state: StationState::Away, message },
@@ -253,7 +258,8 @@ impl Host {
         reporter.finish().await;
     }
 
-    fn say(&self, message: &ToExtension) {
+    fn say(&mut self, message: &ToExtension) {
+        self.record.said(self.clock.unix(self.clock.now()), message);
         match serde_json::to_vec(message) {
             // A browser that reads nothing loses answers, not the viewer's reports.
             Ok(bytes) => drop(self.out.try_send(bytes)),

@@ -73,6 +73,8 @@ fn read(script: &str) -> Option<Starter> {
             "--" => return Some(starter),
             "--station" => starter.station = words.next(),
             "--ca" => starter.ca = words.next().map(PathBuf::from),
+            // Of the host alone.
+            "--record" => drop(words.next()?),
             "--server-name" => starter.server_name = words.next(),
             _ => return None,
         }
