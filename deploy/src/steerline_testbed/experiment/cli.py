@@ -61,7 +61,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     default = RunSettings()
     add = parser.add_argument
     add("--strategy", default=default.strategy, help=f"{known} (default: %(default)s)")
-    add("--player", default=default.player, help="headless (default)")
+    add("--player", default=default.player, help="headless (default), chromium or firefox")
+    add("--page", default=default.page, help="a browser's: dashjs (default), hlsjs, shaka, mp4 or webm")
+    add("--http", default=default.http, help="a browser's: 1.1 (default), 2 or 3")
+    add("--tabs", action="store_true", help="a browser's: two tabs that play and a third that is paused")
+    add("--show", action="store_true", help="the browser in a window, where there is a display")
+    add("--screenshot-at", default="", metavar="S,S", help="a browser's pictures, into raw/")
     add("--videos", type=int, default=default.videos, help="players, each with its own viewer (default: 1)")
     add("--flows", type=int, default=default.flows, help="downloads (default: %(default)s)")
     add("--duration", type=float, default=default.duration_s, metavar="S", help="seconds (default: 420)")
@@ -72,7 +77,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--browsers", type=int, default=default.browsers, help="customers who browse, 0 or 1 (default: 1)")
     add("--nat", action="store_true", help="the viewers are behind a home router")
     add("--best-effort", default=default.best_effort, help="round-robin (default) or single")
-    add("--rule", default=default.rule, help="the player's rate rule: on (default) or off, top rate always")
+    add("--rule", default=default.rule, help="the player's rate rule: on (default), off, or a page's default")
     add("--congestion-control", default=default.congestion_control, help="cubic (default), bbr, ...")
     add("--lines", type=int, default=None, help="leased lines of one rate (default: 5)")
     add("--line-mbps", default="10", help="Mbps of each line; 20,10,10 for unequal ones (default: 10)")
@@ -88,6 +93,11 @@ def settings_of(options: argparse.Namespace) -> RunSettings:
         {
             "strategy": options.strategy,
             "player": options.player,
+            "page": options.page,
+            "http": options.http,
+            "tabs": options.tabs,
+            "show": options.show,
+            "screenshot_at_s": times_of(options.screenshot_at),
             "videos": options.videos,
             "flows": options.flows,
             "duration_s": options.duration,
@@ -105,6 +115,14 @@ def settings_of(options: argparse.Namespace) -> RunSettings:
             "overrides": parse_overrides(options.overrides),
         }
     )
+
+
+def times_of(text: str) -> tuple[float, ...]:
+    """`10,100` as seconds. Raises ExperimentError."""
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise ExperimentError(f"--screenshot-at is {text!r}; allowed: seconds, as in 10,100") from None
 
 
 def lines_of(count: int | None, text: str) -> tuple[float, ...]:

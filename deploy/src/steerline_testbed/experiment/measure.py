@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from steerline_testbed.experiment import series
@@ -30,15 +29,13 @@ class Measurement:
         self._progress = progress
         settings = stage.settings
         self._players = {
-            video: Tail(stage.raw / f"player{video}.jsonl") for video in range(1, settings.videos + 1)
+            video: Tail(stage.raw / f"player{video}.jsonl") for video in range(1, len(settings.seats) + 1)
         }
         self._downloads = Tail(stage.raw / "downloads.jsonl")
         self._decisions = Tail(stage.raw / "decisions.jsonl")
         self._latest: dict[int, Sample] = {}
         self._rates: list[tuple[float, int]] = [(0.0, 0)]
         self._alive = 0
-        # A player that has played everything may leave.
-        self._may_end: Callable[[str], bool] = lambda name: name.startswith("player ")
 
     def now_s(self) -> float:
         """Seconds since time zero."""

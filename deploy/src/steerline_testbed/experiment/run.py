@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steerline_testbed.browser.programs import find_programs
 from steerline_testbed.experiment import media, stage
 from steerline_testbed.experiment.agent import find_agent
 from steerline_testbed.experiment.clock import Zero, utc_text
@@ -84,6 +85,8 @@ def _execute(order: Order, media_folder: Path, progress: Progress) -> Mapping[st
 def _assert_tools(settings: RunSettings) -> None:
     if settings.videos:
         find_agent()
+    if settings.player != "headless":
+        find_programs(settings.player)
     for tool, package in (("nginx", "nginx-light"), ("ss", "iproute2")):
         if shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") is None and shutil.which(tool) is None:
             raise ToolMissingError(tool, f"install it (Debian, Ubuntu: apt-get install {package})")
@@ -107,6 +110,7 @@ class _Run:
         self._retransmitted: dict[str, int] = {}
         self._enforcement: dict[str, Any] | None = None
         self._load: float | None = None
+        self._versions: Mapping[str, str] = {}
         self._end_s = 0.0
 
     def execute(self) -> Mapping[str, Any]:
@@ -144,13 +148,16 @@ class _Run:
         self._assertion = network.check().as_dict()
         progress.phase("starting controller, station and servers")
         on.start_core(self._media)
+        if self._settings.player != "headless":
+            progress.phase(f"starting {self._settings.player}")
+        on.prepare_players()
         busy_before, total_before = stage.processor_times()
         retransmitted_before = on.retransmitted()
         self._zero = zero = Zero.now()
         self._started_at = utc_text()
         self._measurement = measurement = Measurement(on, zero, progress)
         try:
-            on.start_players()
+            on.start_players(zero)
             on.start_traffic(zero)
             measurement.run(self._settings.duration_s)
         finally:
@@ -162,6 +169,8 @@ class _Run:
 
     def _collect(self, on: Stage, retransmitted_before: Mapping[str, int]) -> None:
         """What is asked of the programs at the end, while they still live."""
+        if on.audience is not None:
+            self._versions = on.audience.versions
         self._seen = on.congestion_control()
         self._retransmitted = {
             node: max(0, count - retransmitted_before.get(node, 0))
@@ -176,14 +185,14 @@ class _Run:
         recording = Recording()
         if self._measurement is not None:
             recording.lines = self._measurement.recording.lines
-        read_records(self._raw, self._settings.videos, self._zero, self._end_s, recording)
+        read_records(self._raw, len(self._settings.seats), self._zero, self._end_s, recording)
         described = media.describe(self._media)
         known = Circumstances(
             run_id=self._run_id,
             started_at=self._started_at,
             end_s=self._end_s,
             failure=failure,
-            versions=stage.versions(),
+            versions={**stage.versions(), **self._versions},
             media={"key": described["key"], "streams": _without_sizes(described["streams"])},
             self_assertion=self._assertion,
             congestion_control_seen=self._seen,

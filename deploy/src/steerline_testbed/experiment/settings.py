@@ -23,7 +23,12 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: str = Field(default="buffer-threshold", pattern=r"^[a-z][a-z0-9-]{0,40}$")
-    player: Literal["headless"] = "headless"
+    player: Literal["headless", "chromium", "firefox"] = "headless"
+    page: Literal["dashjs", "hlsjs", "shaka", "mp4", "webm"] = "dashjs"
+    http: Literal["1.1", "2", "3"] = "1.1"
+    tabs: bool = False
+    show: bool = False
+    screenshot_at_s: tuple[float, ...] = ()
     videos: int = Field(default=1, ge=0, le=50)
     flows: int = Field(default=20, ge=0, le=1000)
     duration_s: float = Field(default=420.0, ge=5.0, le=840.0)
@@ -33,7 +38,7 @@ class RunSettings(BaseModel):
     browsers: int = Field(default=1, ge=0, le=1)
     nat: bool = False
     best_effort: Literal["round-robin", "single"] = "round-robin"
-    rule: Literal["on", "off"] = "on"
+    rule: Literal["on", "off", "default"] = "on"
     congestion_control: str = Field(default="cubic", pattern=r"^[a-z0-9_]{1,15}$")
     line_mbps: tuple[float, ...] = (10.0,) * 5
     mode: Literal["reactive", "reactive-with-fallback"] = "reactive"
@@ -45,6 +50,13 @@ class RunSettings(BaseModel):
     def _lines_in_range(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         if not 1 <= len(value) <= 32 or not all(0.1 <= rate <= 1000 for rate in value):
             raise ValueError("1 to 32 lines of 0.1 to 1000 Mbps")
+        return value
+
+    @field_validator("screenshot_at_s")
+    @classmethod
+    def _screenshots_in_range(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if len(value) > 200 or not all(0 <= at_s <= 840 for at_s in value):
+            raise ValueError("at most 200 times of 0 to 840 s")
         return value
 
     @field_validator("overrides")
@@ -72,7 +84,22 @@ class RunSettings(BaseModel):
                 f"traffic_start_s is {settings.traffic_start_s:g}; allowed: below the duration, "
                 f"{settings.duration_s:g} s (or no flows)"
             )
+        settings.require_player()
         return settings
+
+    def require_player(self) -> None:
+        """Raises ExperimentError for what the headless player does not have."""
+        if self.player != "headless":
+            return
+        usual = RunSettings.model_construct()
+        for name in ("page", "http", "tabs", "show", "screenshot_at_s"):
+            if getattr(self, name) != getattr(usual, name):
+                raise ExperimentError(
+                    f"{name} is {getattr(self, name)!r}, which is a browser's; "
+                    "allowed: that with player chromium or firefox"
+                )
+        if self.rule == "default":
+            raise ExperimentError("rule is 'default', which is a page's; allowed: on, off")
 
     def topology(self) -> Topology:
         """The network that these settings want."""
@@ -96,9 +123,14 @@ class RunSettings(BaseModel):
 
     @property
     def viewers(self) -> list[str]:
-        """The node of each player, in the order of the videos."""
+        """The node of each customer who watches."""
         kind = "home" if self.nat else "viewer"
         return [f"{kind}{number}" for number in range(1, self.videos + 1)]
+
+    @property
+    def seats(self) -> list[str]:
+        """The node of each video that is measured: with tabs each viewer watches two."""
+        return [node for node in self.viewers for _ in range(2 if self.tabs else 1)]
 
     def overrides_of(self, part: str) -> dict[str, Any]:
         """The overrides of one part of the system, without its name."""

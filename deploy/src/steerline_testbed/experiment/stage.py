@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steerline_testbed.browser.audience import Audience
 from steerline_testbed.experiment import servers
 from steerline_testbed.experiment.agent import agent_command, find_agent
 from steerline_testbed.experiment.clock import Zero, monotonic_s
@@ -33,6 +34,7 @@ class Stage:
     settings: RunSettings
     raw: Path
     cast: dict[str, Process] = field(default_factory=dict[str, Process])
+    audience: Audience | None = None
 
     def start_core(self, media: Path) -> None:
         """Controller, station and servers; returns when a customer reaches the video server."""
@@ -46,7 +48,11 @@ class Stage:
         }
         controller = self.network.controller_settings(**options | settings.overrides_of("controller"))
         self.cast["controller"] = self.network.start_controller(controller)
-        station = self.network.station_settings(**settings.overrides_of("station"))
+        options = settings.overrides_of("station")
+        if settings.player != "headless":
+            # The page tells the truth; this is what came of it at the other end.
+            options = {"record": str((self.raw / "reports.jsonl").resolve())} | options
+        station = self.network.station_settings(**options)
         self.cast["application station"] = self.network.start_station(station)
         directory = self.network.directory
         for node, command in (
@@ -71,8 +77,20 @@ class Stage:
                     f"the controller's log ends:\n{self.cast['controller'].tail(15)}"
                 )
 
-    def start_players(self) -> None:
-        """One headless player per video."""
+    def prepare_players(self) -> None:
+        """Browsers need seconds to start: they do it before time zero. Raises ExperimentError."""
+        settings = self.settings
+        if settings.player == "headless" or not settings.viewers:
+            return
+        self.audience = Audience(self.network, settings, self.raw, settings.player)
+        self.cast |= self.audience.start()
+        self.audience.wait_ready(self.assert_alive)
+
+    def start_players(self, zero: Zero) -> None:
+        """The browsers go to their pages; without them one headless player per video."""
+        if self.audience is not None:
+            self.audience.go(zero)
+            return
         program = find_agent()
         for video, node in enumerate(self.settings.viewers, start=1):
             command = agent_command(

@@ -40,7 +40,7 @@ def build(settings: RunSettings, recording: Recording, known: Circumstances) -> 
     """The whole summary. Figures that never came to be are null, never 0."""
     start_s, end_s = settings.traffic_start_s, known.end_s
     videos: list[dict[str, Any]] = []
-    for video, node in enumerate(settings.viewers, start=1):
+    for video, node in enumerate(settings.seats, start=1):
         samples = recording.of_video(video)
         videos.append(
             {

@@ -1,0 +1,24 @@
+"""Which page a browser watches, as its address."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from steerline_testbed.experiment.settings import RunSettings
+
+VIDEO_SERVER = "198.19.0.1"
+DEFAULT_GOAL_S = 55
+
+
+def page_url(settings: RunSettings) -> str:
+    """The page of the settings' player, with its options."""
+    options: dict[str, str] = {"autoplay": "1", "rule": settings.rule}
+    if settings.rule != "default":
+        options["goal"] = f"{float(settings.overrides.get('agent.goal', DEFAULT_GOAL_S)):g}"
+    scheme = "http" if settings.http == "1.1" else "https"
+    return f"{scheme}://{VIDEO_SERVER}/watch/{settings.page}.html?{urlencode(options)}"
+
+
+def site_patterns() -> list[str]:
+    """Match patterns of the pages' site, on every port."""
+    return [f"*://{VIDEO_SERVER}/*"]
