@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from steerline_testbed.browser.pages_of import page_url, site_patterns
 from steerline_testbed.browser.plan import TabPlan, WatchPlan
 from steerline_testbed.browser.programs import BrowserName, find_programs
+from steerline_testbed.browser.reporting import Track, compare, read_track
 from steerline_testbed.experiment.agent import STATION_URL, find_agent
 from steerline_testbed.experiment.atomic import replace_file
 from steerline_testbed.experiment.clock import Zero
@@ -70,6 +72,15 @@ class Audience:
             facts = parse_mapping(path.read_bytes()) or {}
             self._versions = {self._browser: f"{facts.get('name')} {facts.get('version')}"}
 
+    def reporting(self, zero: Zero, end_s: float) -> dict[str, dict[str, Any]]:
+        """What the station heard, held against the pages, by the name of the record."""
+        tracks: dict[str, Track] = {}
+        for number, node in enumerate(self._settings.viewers, start=1):
+            addresses = self._network.node(node).addresses
+            for tab in self._tabs(number):
+                tracks[tab.record.stem] = read_track(tab.record, addresses, zero)
+        return compare(self._raw / "reports.jsonl", tracks, zero, end_s)
+
     def go(self, zero: Zero) -> None:
         """They open their pages now."""
         replace_file(self._go, f"{zero.monotonic_s:.6f}".encode())
@@ -102,7 +113,11 @@ class Audience:
             return [self._tab(url, number, 0.0)]
         first, second = 2 * number - 1, 2 * number
         paused = TabPlan(
-            url=url, session_id=f"paused{number}", record=None, open_at_s=THIRD_TAB_S, pause_at_s=PAUSE_S
+            url=url,
+            session_id=f"paused{number}",
+            record=self._raw / f"paused{number}.jsonl",
+            open_at_s=THIRD_TAB_S,
+            pause_at_s=PAUSE_S,
         )
         return [self._tab(url, first, 0.0), self._tab(url, second, SECOND_TAB_S), paused]
 

@@ -17,7 +17,7 @@ class TabPlan(BaseModel):
 
     url: str
     session_id: str
-    record: Path | None = Field(description="Where the page's records go; None: nobody asks this tab.")
+    record: Path = Field(description="Where the page's records go, as JSON lines.")
     open_at_s: float = 0.0
     pause_at_s: float | None = None
 

@@ -12,7 +12,11 @@ from steerline_testbed.browser.programs import BrowserName
 from steerline_testbed.experiment.errors import ExperimentError
 
 _INSTALL_TIMEOUT_S = 20.0
-_QUIET = {"MOZ_CRASHREPORTER_DISABLE": "1", "DBUS_SESSION_BUS_ADDRESS": "disabled:", "NO_AT_BRIDGE": "1"}
+_QUIET = {
+    "MOZ_CRASHREPORTER_DISABLE": "1",
+    "DBUS_SESSION_BUS_ADDRESS": "unix:path=/dev/null",
+    "NO_AT_BRIDGE": "1",
+}
 
 
 class Home:
@@ -50,7 +54,10 @@ class Home:
             env=self.environment(),
         )
         if done.returncode != 0:
-            raise ExperimentError(f"the native host cannot be installed: {done.stderr.strip()}")
+            what = done.stderr.strip().partition("\n")[0]
+            if "unrecognized subcommand" in what:
+                what = f"{agent} is too old for it; build it with: cargo build --release -p steerline-agent"
+            raise ExperimentError(f"the native host cannot be installed: {what}")
 
     def environment(self, shown: bool = False) -> dict[str, str]:
         """What the browser is started with. With `shown` the person's display comes along."""

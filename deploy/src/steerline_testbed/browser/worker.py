@@ -142,7 +142,7 @@ class Worker:
         self._drain(browser, tab)
 
     def _drain(self, browser: Driven, tab: _Tab) -> None:
-        if tab.plan.record is None or not tab.opened:
+        if not tab.opened:
             return
         try:
             rows: Any = browser.ask(tab.context, _DRAIN)
@@ -157,7 +157,7 @@ class Worker:
 
     def _shoot(self, browser: Driven, tabs: Sequence[_Tab], at_s: float) -> None:
         for number, tab in enumerate(tabs, start=1):
-            if tab.plan.record is None or not tab.opened:
+            if not tab.opened:
                 continue
             which = f"-tab{number}" if len(tabs) > 1 else ""
             path = Path(f"{self._plan.screenshots}{which}-{at_s:03.0f}s.png")

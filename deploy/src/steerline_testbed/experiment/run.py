@@ -111,6 +111,7 @@ class _Run:
         self._enforcement: dict[str, Any] | None = None
         self._load: float | None = None
         self._versions: Mapping[str, str] = {}
+        self._reporting: Mapping[str, Mapping[str, Any]] = {}
         self._end_s = 0.0
 
     def execute(self) -> Mapping[str, Any]:
@@ -178,6 +179,9 @@ class _Run:
         }
         self._enforcement = on.enforcement()
         on.stop(*[name for name in on.cast if name.startswith(("player", "download gen", "browsing"))])
+        if on.audience is not None and self._zero is not None:
+            on.stop("application station")  # so that its record is whole
+            self._reporting = on.audience.reporting(self._zero, self._end_s)
 
     def _write(self, failure: str) -> Mapping[str, Any]:
         assert self._zero is not None
@@ -197,6 +201,7 @@ class _Run:
             self_assertion=self._assertion,
             congestion_control_seen=self._seen,
             enforcement=self._enforcement,
+            reporting=self._reporting,
             retransmitted_segments=self._retransmitted,
             cpu_share=self._load,
         )

@@ -32,6 +32,7 @@ class Circumstances:
     self_assertion: Mapping[str, Any] = field(default_factory=dict[str, Any])
     congestion_control_seen: Mapping[str, int] = field(default_factory=dict[str, int])
     enforcement: Mapping[str, Any] | None = None
+    reporting: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     retransmitted_segments: Mapping[str, int] = field(default_factory=dict[str, int])
     cpu_share: float | None = None
 
@@ -48,6 +49,7 @@ def build(settings: RunSettings, recording: Recording, known: Circumstances) -> 
                 "node": node,
                 "buffer": asdict(figures.buffer_figures(samples, start_s, end_s)),
                 "play": asdict(figures.play_figures(samples, end_s)),
+                "reporting": _plain(known.reporting.get(f"player{video}")),
             }
         )
     downloads = traffic_figures.download_figures(recording.downloads, recording.lives, end_s)
@@ -67,6 +69,7 @@ def build(settings: RunSettings, recording: Recording, known: Circumstances) -> 
             "asked": settings.congestion_control,
             "seen": dict(known.congestion_control_seen),
         },
+        "browser": _browser(settings, known),
         "videos": videos,
         "lines": _lines(settings, recording, downloads.last_started_at_s, end_s),
         "downloads": asdict(downloads) | {"rates_bps": list(downloads.rates_bps)},
@@ -78,6 +81,23 @@ def build(settings: RunSettings, recording: Recording, known: Circumstances) -> 
     }
     reasons = reasons_against(settings, summary)
     return summary | {"valid": not reasons, "invalid_because": reasons}
+
+
+def _browser(settings: RunSettings, known: Circumstances) -> dict[str, Any] | None:
+    """What watched, where it was a browser."""
+    if settings.player == "headless":
+        return None
+    return {
+        "name": settings.player,
+        "version": known.versions.get(settings.player, ""),
+        "page": settings.page,
+        "http": settings.http,
+        "tabs": settings.tabs,
+    }
+
+
+def _plain(figures_of_one: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if figures_of_one is None else dict(figures_of_one)
 
 
 def reasons_against(settings: RunSettings, summary: Mapping[str, Any]) -> list[str]:
