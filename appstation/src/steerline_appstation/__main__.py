@@ -24,6 +24,7 @@ A settings file with everything at its default, on this machine alone, is an emp
   [listen]
   reports = "198.18.3.1:50051"             # gRPC, agents; TLS is compulsory off loopback
   rest = "127.0.0.1:8080"                  # HTTP, operators; see /docs there
+  web = "198.18.3.1:8443"                  # HTTP, extensions without a native host; off by default
   [tls]
   certificate = "cert.pem"
   key = "key.pem"
@@ -58,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run a station until SIGTERM",
-        description="Runs a station. Prints one line 'event=ready reports=... rest=...' to stdout when it "
-        "listens; logs to stderr.",
+        description="Runs a station. Prints one line 'event=ready reports=... rest=... web=...' to stdout "
+        "when it listens; logs to stderr.",
     )
     run.add_argument("--settings", type=Path, required=True, metavar="FILE", help="settings, TOML")
     run.add_argument("--check", action="store_true", help="only check the settings, as `check` does")

@@ -24,6 +24,9 @@ from steerline_appstation.store.jsonl import JsonLines
 from steerline_appstation.store.redis_child import PrivateRedis
 from steerline_appstation.store.redis_store import RedisStore
 from steerline_appstation.store.writer import Writer
+from steerline_appstation.web.api import create_web_api
+from steerline_appstation.web.intake import Intake
+from steerline_appstation.web.server import WebServer
 
 EXPIRE_EVERY_S: Final = 0.2
 STREAMS_GRACE_S: Final = 0.3
@@ -33,10 +36,11 @@ READERS_WITHIN_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Where a station that started listens. `redis_pid` is None where it is not ours."""
+    """Where a station that started listens. `web` is empty, and `redis_pid` None, where there is none."""
 
     reports: str
     rest: str
+    web: str
     redis_pid: int | None
 
 
@@ -73,9 +77,16 @@ async def serve(
         api = create_api(View(desk, reports, steering, store, writers, clock, started_s))
         rest = RestServer(api, settings.listen.rest, settings.tls)
         stack.callback(rest.close)
+        web: WebServer | None = None
+        if settings.listen.web:
+            web_api = create_web_api(Intake(desk, clock), lambda error: _fail(failed, error))
+            web = WebServer(web_api, settings.listen.web, settings.tls, lambda error: _fail(failed, error))
+            stack.callback(web.close)
         reports_port = await reports.start(settings.listen.reports, settings.tls)
         async with asyncio.TaskGroup() as group:
-            serving = group.create_task(rest.run())
+            serving = [group.create_task(rest.run())]
+            if web is not None:
+                serving.append(group.create_task(web.run()))
             forever = [
                 group.create_task(_wait(failed)),
                 group.create_task(_expire(desk)),
@@ -88,6 +99,7 @@ async def serve(
                 Ready(
                     _with_port(settings.listen.reports, reports_port),
                     _with_port(settings.listen.rest, rest.port),
+                    _with_port(settings.listen.web, web.port) if web is not None else "",
                     child.pid if child else None,
                 )
             )
@@ -95,13 +107,15 @@ async def serve(
                 await stop.wait()
             finally:
                 # New reports first, then what they led to, then history.
+                if web is not None:
+                    web.stop()
                 rest.stop()
                 await reports.stop(STREAMS_GRACE_S)
                 for task in forever:
                     task.cancel()
                 await _flush(writers)
             # A reader that waits for a store that hangs does not hold up the end.
-            _, unfinished = await asyncio.wait([serving], timeout=READERS_WITHIN_S)
+            _, unfinished = await asyncio.wait(serving, timeout=READERS_WITHIN_S)
             for task in unfinished:
                 task.cancel()
 

@@ -28,8 +28,13 @@ async def _serve(loaded: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
 
     def ready(at: Ready) -> None:
-        print(f"event=ready reports={at.reports} rest={at.rest} redis_pid={at.redis_pid or ''}", flush=True)
-        structlog.get_logger().info("ready", reports=at.reports, rest=at.rest, redis_pid=at.redis_pid)
+        print(
+            f"event=ready reports={at.reports} rest={at.rest} web={at.web} redis_pid={at.redis_pid or ''}",
+            flush=True,
+        )
+        structlog.get_logger().info(
+            "ready", reports=at.reports, rest=at.rest, web=at.web, redis_pid=at.redis_pid
+        )
         # What lives now lives on; the collector need not look at it again while reports wait.
         gc.collect()
         gc.freeze()

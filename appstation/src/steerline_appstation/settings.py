@@ -43,6 +43,10 @@ def _endpoint(text: str) -> str:
     return text
 
 
+def _endpoint_or_none(text: str) -> str:
+    return _endpoint(text) if text else text
+
+
 def _redis_url(text: str) -> str:
     if text and not text.startswith(("redis://", "rediss://", "unix://")):
         raise ValueError("redis://..., rediss://..., unix://..., or empty for a private server")
@@ -69,6 +73,9 @@ class Listen(_Table):
 
     reports: Endpoint = Field("127.0.0.1:50051", description="gRPC, for agents.")
     rest: Endpoint = Field("127.0.0.1:8080", description="HTTP, for operators. TLS only off loopback.")
+    web: Annotated[str, AfterValidator(_endpoint_or_none)] = Field(
+        "", description="HTTP, for browser extensions without a native host. Empty: none."
+    )
 
 
 class Tls(_Table):
@@ -125,9 +132,9 @@ class Settings(_Table):
     def _fit_together(self) -> Settings:
         if self.high_s <= self.low_s:
             raise ValueError(f"high_s is {self.high_s:g}; allowed: more than low_s ({self.low_s:g})")
-        for name in ("reports", "rest"):
+        for name in ("reports", "rest", "web"):
             endpoint = cast(str, getattr(self.listen, name))
-            if self.tls is None and not is_loopback(endpoint):
+            if endpoint and self.tls is None and not is_loopback(endpoint):
                 raise ValueError(
                     f"listen.{name} is {endpoint}, not loopback, and there is no [tls]; "
                     "allowed: 127.0.0.1, [::1], or a [tls] table with certificate and key"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -12,21 +13,31 @@ _TYPES = {"number": "a number", "integer": "a whole number", "string": "a text",
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
     """One line for each thing that is wrong."""
-    schema = model.model_json_schema()
+    return (line for _, line in problems(error, model, "a setting"))
+
+
+def problems(error: ValidationError, model: type[BaseModel], noun: str) -> Iterator[tuple[str, str]]:
+    """(key, one line) for each thing that is wrong. `noun`: what a key of the model is."""
+    schema = _schema(model)
     for problem in error.errors(include_url=False):
         key = ".".join(str(part) for part in problem["loc"])
         kind = problem["type"]
         own = problem["msg"].removeprefix("Value error, ")
         if not key:
-            yield own
+            yield "", own
         elif kind == "extra_forbidden":
             known = ", ".join(_properties(schema, problem["loc"][:-1]))
-            yield f"{key} is not a setting; allowed: {known}"
+            yield key, f"{key} is not {noun}; allowed: {known}"
         elif kind == "missing":
-            yield f"{key} is missing; {_allowed(schema, problem['loc'])}"
+            yield key, f"{key} is missing; {_allowed(schema, problem['loc'])}"
         else:
             allowed = own if kind == "value_error" else _allowed(schema, problem["loc"]) or own
-            yield f"{key} is {_shown(problem['input'])}; allowed: {allowed}"
+            yield key, f"{key} is {_shown(problem['input'])}; allowed: {allowed}"
+
+
+@lru_cache(maxsize=16)
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
 def _shown(value: object) -> str:

@@ -73,7 +73,7 @@ def _player_state(value: int) -> PlayerState:
 def five_tuple(message: flow_pb2.FiveTuple) -> FiveTuple:
     """A five-tuple as an agent sends it.
 
-    The server's address is needed. The client's port may be 0 (not known to the agent); its
+    The server's address is needed. Either port may be 0 (not known to the agent); the client's
     address may be empty, and is then the unspecified address of the server's family.
     """
     if message.protocol not in (TCP, UDP):
@@ -86,7 +86,7 @@ def five_tuple(message: flow_pb2.FiveTuple) -> FiveTuple:
             "flows.client_address", message.client_address, f"an IPv{server.version} address as the server's"
         )
     _in_range("flows.client_port", message.client_port, 0, 65535, "(0: not known)")
-    _in_range("flows.server_port", message.server_port, 1, 65535, "")
+    _in_range("flows.server_port", message.server_port, 0, 65535, "(0: not known)")
     return FiveTuple(message.protocol, client, message.client_port, server, message.server_port)
 
 

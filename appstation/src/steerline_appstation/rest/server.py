@@ -13,7 +13,9 @@ from steerline_appstation.shell.listening import bind
 from steerline_appstation.shell.tls import check_certificate
 
 
-class _Server(uvicorn.Server):
+class QuietServer(uvicorn.Server):
+    """A server that leaves signals alone."""
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """Signals are the station's, not uvicorn's."""
@@ -46,7 +48,7 @@ class RestServer:
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        self._server = _Server(config)
+        self._server = QuietServer(config)
 
     @property
     def port(self) -> int:

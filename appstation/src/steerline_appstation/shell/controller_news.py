@@ -10,7 +10,7 @@ from steerline.steering.v1 import steering_pb2
 from steerline_appstation.clock import Clock
 from steerline_appstation.shell import replies
 from steerline_appstation.shell.latency import Latency
-from steerline_appstation.shell.outbox import Outbox
+from steerline_appstation.shell.outbox import Letterbox, Outbox
 from steerline_appstation.store.records import DecisionRecord, LatencyRecord, LineRecord
 from steerline_appstation.store.writer import Writer
 from steerline_contract import wire
@@ -21,7 +21,9 @@ from steerline_contract.steering import Decision, Enforced
 class ControllerNews:
     """Takes the controller's messages. A wrong one is logged and dropped; the stream goes on."""
 
-    def __init__(self, clock: Clock, writers: Sequence[Writer], outboxes: Mapping[str, Outbox]) -> None:
+    def __init__(
+        self, clock: Clock, writers: Sequence[Writer], outboxes: Mapping[str, Outbox | Letterbox]
+    ) -> None:
         self._clock = clock
         self._writers = writers
         self._outboxes = outboxes

@@ -28,7 +28,7 @@ from steerline_appstation.core.station import (
 from steerline_appstation.shell import replies
 from steerline_appstation.shell.controller_news import ControllerNews
 from steerline_appstation.shell.directory import Listing
-from steerline_appstation.shell.outbox import Outbox
+from steerline_appstation.shell.outbox import Letterbox, Outbox
 from steerline_appstation.store.records import Sample
 from steerline_appstation.store.writer import Writer
 from steerline_contract import wire
@@ -67,7 +67,7 @@ class Desk:
         self._clock = clock
         self._steering = steering
         self._writers = writers
-        self._outboxes: dict[str, Outbox] = {}
+        self._outboxes: dict[str, Outbox | Letterbox] = {}
         self._log = structlog.get_logger()
         self.listings: dict[str, Listing] = {}
         self.news = ControllerNews(clock, writers, self._outboxes)
@@ -75,8 +75,7 @@ class Desk:
 
     def receive(self, received: Received, peer: IPAddress, outbox: Outbox) -> bool:
         """Takes one message; answers go to `outbox`. False: this address sends too much."""
-        now_s = received.monotonic_ns / 1e9
-        too_much = self._station.admit(peer, now_s, len(received.data))
+        too_much = self.admit(peer, received.monotonic_ns, len(received.data))
         if too_much is not None:
             # What is too large to be a report is not worth the time to find its session id.
             small = len(received.data) <= BYTES_OF_A_REPORT
@@ -93,16 +92,41 @@ class Desk:
             invalid = Rejected(RejectionReason.INVALID, error.field, str(error))
             self._reject(invalid, message, peer, outbox)
             return True
-        outcome = self._station.report(report, peer, now_s)
+        rejected = self.take(report, received.monotonic_ns, peer, outbox)
+        if rejected is not None:
+            self._reject(rejected, message, peer, outbox)
+        return True
+
+    def admit(self, peer: IPAddress, now_ns: int, size_bytes: int = 0) -> Rejected | None:
+        """Counts one message of this address, right or wrong. A rejection where it has sent too much."""
+        return self._station.admit(peer, now_ns / 1e9, size_bytes)
+
+    def take(
+        self, report: PlaybackReport, received_ns: int, peer: IPAddress, outbox: Outbox | Letterbox
+    ) -> Rejected | None:
+        """Takes one report that was admitted and read. Returns why it does not count, else None."""
+        outcome = self._station.report(report, peer, received_ns / 1e9)
         match outcome:
             case Accepted():
-                self._accepted(outcome, report, received.monotonic_ns, peer, outbox)
+                self._accepted(outcome, report, received_ns, peer, outbox)
             case History():
                 outbox.put(replies.acknowledgement(report.session_id, report.sequence_number))
                 self._note(report, None, peer)
             case Rejected():
-                self._reject(outcome, message, peer, outbox)
-        return True
+                return outcome
+        return None
+
+    def letterbox(self, session_id: str) -> Letterbox | None:
+        """Where a session's news wait for a client without a stream; None: an open stream speaks for it."""
+        box = self._outboxes.get(session_id)
+        if box is None:
+            return Letterbox()
+        return box if isinstance(box, Letterbox) else None
+
+    def count_rejected(self, rejected: Rejected, peer: IPAddress) -> None:
+        """Remembers that a report did not count."""
+        self.rejected_count += 1
+        self._log.debug("report-rejected", peer=str(peer), field=rejected.field, message=rejected.message)
 
     def expire(self) -> None:
         """Ends sessions that fell silent. Their protection ended with its time to live."""
@@ -119,7 +143,12 @@ class Desk:
             del self._outboxes[session_id]
 
     def _accepted(
-        self, outcome: Accepted, report: PlaybackReport, received_ns: int, peer: IPAddress, outbox: Outbox
+        self,
+        outcome: Accepted,
+        report: PlaybackReport,
+        received_ns: int,
+        peer: IPAddress,
+        outbox: Outbox | Letterbox,
     ) -> None:
         assessment = dataclasses.replace(outcome.assessment, received_monotonic_ns=received_ns)
         self._steering.offer(assessment)
@@ -175,12 +204,11 @@ class Desk:
     def _reject(
         self, rejected: Rejected, message: report_pb2.PlaybackReport | None, peer: IPAddress, outbox: Outbox
     ) -> None:
-        self.rejected_count += 1
+        self.count_rejected(rejected, peer)
         session_id, sequence_number = "", 0
         if message is not None:
             session_id, sequence_number = message.session_id, message.sequence_number
         outbox.put(replies.rejection(rejected, session_id, sequence_number))
-        self._log.debug("report-rejected", peer=str(peer), field=rejected.field, message=rejected.message)
 
 
 def _parsed(data: bytes) -> report_pb2.PlaybackReport | None:

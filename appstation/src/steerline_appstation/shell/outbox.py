@@ -11,6 +11,27 @@ from steerline.report.v1 import report_pb2
 
 # An agent that does not read its answers loses the oldest, and delays nobody.
 MAX_WAITING: Final = 1024
+# For one session of a client that asks once a second.
+MAX_LETTERS: Final = 16
+
+
+class Letterbox:
+    """What waits for one session of a client that asks again and again, in place of a stream."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[report_pb2.ReportResponse] = deque(maxlen=MAX_LETTERS)
+
+    def put(self, response: report_pb2.ReportResponse) -> None:
+        """Keeps one response, in place of the oldest where there are too many. Never waits."""
+        # That a report counts, its own answer says.
+        if response.WhichOneof("message") != "acknowledgement":
+            self._waiting.append(response)
+
+    def take(self) -> list[report_pb2.ReportResponse]:
+        """What came since it was last taken, in order."""
+        taken = list(self._waiting)
+        self._waiting.clear()
+        return taken
 
 
 class Outbox:

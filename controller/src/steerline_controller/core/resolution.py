@@ -1,9 +1,10 @@
 """Which flows of the network are a session's: a session is not a socket.
 
 The agent's five-tuple is not always the one the switches see: most customers sit behind a router
-that rewrites address and port, and an agent may not know its port at all. Exact five-tuples are
-taken first; else flows of the same public address, server address, server port and protocol,
-preferring those that carry bytes like media do. What another session named exactly is not taken.
+that rewrites address and port, and an agent may not know its port at all, nor (QUIC, whose port
+Alt-Svc may change) the server's. Exact five-tuples are taken first; else flows of the same public
+address, server address, protocol and, where it is known, server port, preferring those that carry
+bytes like media do. What another session named exactly is not taken.
 """
 
 from __future__ import annotations
@@ -42,9 +43,15 @@ def resolve(assessment: Assessment, view: SiteView, now: float) -> tuple[Resolut
 
 
 def _alike(flow: FiveTuple, view: SiteView) -> Iterable[FlowState]:
-    for state in view.between(flow.client, flow.server):
-        if state.flow.protocol == flow.protocol and state.flow.server_port == flow.server_port:
-            yield state
+    return (state for state in view.between(flow.client, flow.server) if fits(flow, state.flow))
+
+
+def fits(told: FiveTuple, seen: FiveTuple) -> bool:
+    """Whether a flow may be the one an agent told of, whatever the client's port: a router may rewrite it."""
+    return (
+        (told.client, told.server, told.protocol) == (seen.client, seen.server, seen.protocol)
+        and told.server_port in (0, seen.server_port)
+    )  # fmt: skip
 
 
 def _taken(state: FlowState, session_id: str, view: SiteView) -> bool:

@@ -11,7 +11,7 @@ from steerline_contract.playback import PlayerState
 from steerline_contract.steering import Assessment, Decision, DecisionKind
 from steerline_controller.core.config import ADOPTED_S, QUIET_S
 from steerline_controller.core.effects import Effect
-from steerline_controller.core.resolution import resolve
+from steerline_controller.core.resolution import fits, resolve
 from steerline_controller.core.site import Site
 from steerline_controller.core.snapshot import Resolution
 from steerline_controller.core.state import SessionState
@@ -92,14 +92,8 @@ class Sessions:
         for session in site.view.sessions.values():
             if session.session_id not in protected and not session.pinned_line:
                 continue
-            for known in session.assessment.flows:
-                if (known.client, known.server, known.server_port, known.protocol) == (
-                    flow.client,
-                    flow.server,
-                    flow.server_port,
-                    flow.protocol,
-                ):
-                    return session.session_id
+            if any(fits(known, flow) for known in session.assessment.flows):
+                return session.session_id
         return ""
 
     # ------------------------------------------------------------ time

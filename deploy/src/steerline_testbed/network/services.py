@@ -21,6 +21,7 @@ from steerline_testbed.network.switches import DATAPATH_IDS, OPENFLOW_ADDRESS
 STEERING_ADDRESS = "127.0.0.1:50052"
 REST_ADDRESS = "127.0.0.1:8080"
 REPORTS_PORT = 50051
+WEB_PORT = 8443
 SITE = "home"
 
 
@@ -87,7 +88,11 @@ def station_settings(plan: Plan, directory: Path, certificates: Certificates) ->
     return {
         "steering": STEERING_ADDRESS,
         "customer_networks": ["198.18.0.0/16"] + (["fd5e:1::/64"] if plan.topology.ipv6 else []),
-        "listen": {"reports": f"{plan.core.ipv4}:{REPORTS_PORT}", "rest": REST_ADDRESS},
+        "listen": {
+            "reports": f"{plan.core.ipv4}:{REPORTS_PORT}",
+            "rest": REST_ADDRESS,
+            "web": f"{plan.core.ipv4}:{WEB_PORT}",
+        },
         "tls": {"certificate": str(certificates.certificate), "key": str(certificates.key)},
         "redis": {"url": "", "directory": str(redis)},
     }

@@ -1,0 +1,1 @@
+"""Reports over the web, from extensions without a native host."""
