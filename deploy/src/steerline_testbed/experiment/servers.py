@@ -29,6 +29,9 @@ http {{
     video/mp4 mp4 m4s;
     text/html html;
     text/javascript js mjs;
+    text/css css;
+    video/webm webm;
+    application/vnd.apple.mpegurl m3u8;
     application/octet-stream bin;
   }}
   client_body_temp_path {prefix}/body;
@@ -59,13 +62,13 @@ def nginx_configuration(prefix: Path, locations: str = "", port: int = 80) -> st
     return _BASE.format(prefix=prefix, locations=locations, port=port)
 
 
-def prepare_video_server(directory: Path, media: Path) -> list[str]:
+def prepare_video_server(directory: Path, media: Path, more_locations: str = "") -> list[str]:
     """Lays out the video server below `directory`; returns the command to run in its namespace.
 
-    The manifest is at /video/manifest.mpd.
+    The manifest is at /video/manifest.mpd. `more_locations` is what browsers want beside it.
     """
     prefix = _prefix(directory / "video-server")
-    locations = f'    location /video/ {{ alias "{media}/"; }}\n'
+    locations = f'    location /video/ {{ alias "{media}/"; }}\n{more_locations}'
     return _write(prefix, locations)
 
 

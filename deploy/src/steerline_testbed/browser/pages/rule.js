@@ -1,0 +1,69 @@
+// The stated rate rule, as client-agent/agent/src/player/rule.rs has it: buffer-based, with hysteresis.
+//
+// * It starts at the top rate.
+// * It steps down to the next lower rate when less than `downBelow` (8 s) is buffered, once playback has begun.
+//   Not in the initial fill: that lasts until `downBelow` is first reached, or the buffer is seen to shrink,
+//   or playback stalls.
+// * It steps up to the next higher rate when at least `upAt` (25 s) is buffered.
+// * One step per segment; a segment under way is never given up.
+//
+// Where the goal is small, the thresholds are no more than a quarter and 0.6 of it.
+(() => {
+  class Chooser {
+    #filling = 0;
+
+    /** Rates are 0 (lowest) to `top`. `goal` in seconds; `on` false: always the top rate. */
+    constructor({ on, goal, top }) {
+      this.on = on;
+      this.top = top;
+      this.current = top;
+      this.downBelow = Math.min(8, goal * 0.25);
+      this.upAt = Math.min(25, goal * 0.6);
+    }
+
+    /** The rate of the next segment. `buffered` in seconds. */
+    choose({ buffered, playing, stalled }) {
+      if (!this.on) return this.top;
+      if (this.#filling !== null) {
+        const shrinks = playing && buffered < this.#filling;
+        const over = buffered >= this.downBelow || shrinks || stalled;
+        this.#filling = over ? null : buffered;
+      }
+      if (buffered >= this.upAt && this.current < this.top) {
+        this.current += 1;
+      } else if (buffered < this.downBelow && this.#filling === null && this.current > 0) {
+        this.current -= 1;
+      }
+      return this.current;
+    }
+  }
+
+  /** Starts, and goes on after a stall, when this many seconds are buffered: as the agent's player does. */
+  const START_AT_S = 2.5;
+
+  /**
+   * Browsers go on after a stall as soon as a frame is there. This holds the playhead until enough is
+   * buffered, by the playback rate, so that nobody takes it for the viewer's own pause.
+   */
+  function holdAfterStalls(video, observer) {
+    let held = false;
+    const release = () => {
+      const whole = video.duration - video.currentTime - observer.buffered < 0.1;
+      if (held && (observer.buffered >= START_AT_S || whole)) {
+        held = false;
+        video.playbackRate = 1;
+      }
+    };
+    video.addEventListener("waiting", () => {
+      if (observer.started && !video.seeking && !video.paused && !held) {
+        held = true;
+        video.playbackRate = 0;
+      }
+      release();
+    });
+    for (const name of ["progress", "seeked", "canplay", "canplaythrough"]) video.addEventListener(name, release);
+    return { check: release };
+  }
+
+  window.steerlineRule = { Chooser, holdAfterStalls, START_AT_S };
+})();
