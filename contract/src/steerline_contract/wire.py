@@ -70,11 +70,12 @@ def _player_state(value: int) -> PlayerState:
 # ---------------------------------------------------------------- five-tuples
 
 
-def five_tuple(message: flow_pb2.FiveTuple) -> FiveTuple:
+def five_tuple(message: flow_pb2.FiveTuple, least_server_port: int = 1) -> FiveTuple:
     """A five-tuple as an agent sends it.
 
-    The server's address is needed. Either port may be 0 (not known to the agent); the client's
-    address may be empty, and is then the unspecified address of the server's family.
+    The server's address is needed, and from an agent its port (a station may not know it: 0). The
+    client's port may be 0 (not known to the agent); its address may be empty, and is then the
+    unspecified address of the server's family.
     """
     if message.protocol not in (TCP, UDP):
         raise InvalidValueError("flows.protocol", message.protocol, "6 (TCP) or 17 (UDP)")
@@ -86,7 +87,7 @@ def five_tuple(message: flow_pb2.FiveTuple) -> FiveTuple:
             "flows.client_address", message.client_address, f"an IPv{server.version} address as the server's"
         )
     _in_range("flows.client_port", message.client_port, 0, 65535, "(0: not known)")
-    _in_range("flows.server_port", message.server_port, 0, 65535, "(0: not known)")
+    _in_range("flows.server_port", message.server_port, least_server_port, 65535, "")
     return FiveTuple(message.protocol, client, message.client_port, server, message.server_port)
 
 
@@ -205,7 +206,7 @@ def assessment(message: flow_pb2.Assessment) -> Assessment:
         high_ms=_in_range("high_ms", message.high_ms, 0, DAY_MS, "ms"),
         time_to_live_ms=_in_range("time_to_live_ms", message.time_to_live_ms, 1, 600_000, "ms"),
         time_to_empty_ms=message.time_to_empty_ms if message.HasField("time_to_empty_ms") else None,
-        flows=tuple(five_tuple(f) for f in message.flows),
+        flows=tuple(five_tuple(f, least_server_port=0) for f in message.flows),
         translated=message.translated,
         reason=message.reason[:MAX_REASON_LENGTH],
         received_monotonic_ns=message.received_monotonic_ns,

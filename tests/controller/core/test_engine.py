@@ -111,6 +111,26 @@ def test_behind_translation_the_media_flow_is_found_by_what_it_carries() -> None
     assert made.snapshot().sessions[0].resolution is Resolution.TRANSLATED
 
 
+def test_of_a_connection_only_its_server_need_be_known() -> None:
+    """Neither port known (a browser without the host): TCP by its port, QUIC at whatever port carries media."""
+    told_tcp, told_quic = flow(1, 0), replace(flow(1, 0), protocol=UDP, server_port=0)
+    quic = replace(flow(1, 50_000), protocol=UDP, server_port=8443)
+    for media, others in (
+        (flow(1, 40_000), [replace(flow(1, 40_001), server_port=22), flow(2, 40_002)]),
+        (quic, [flow(1, 40_001), replace(quic, client=address("198.18.1.99"))]),
+    ):
+        made = engine()
+        for new in (media, *others):
+            made.handle(ev.FlowArrived("home", "A", new), 1.0)
+        for second in (2.0, 3.0, 4.0):
+            counters = {media: int(second * 300_000)} | {idle: int(second * 10) for idle in others}
+            made.handle(ev.CountersRead("home", "B", counters, {}), second)
+        effects = made.handle(ev.Assessed(assessment(told_tcp, told_quic)), 4.5)
+        assert set(placed(effects)) == {media}
+        later = replace(media, client_port=50_001)
+        assert placed(made.handle(ev.FlowArrived("home", "A", later), 4.6))[later] == placed(effects)[media]
+
+
 def test_two_sessions_of_one_household_do_not_take_each_others_flows() -> None:
     """What one session names exactly is not found for another by likeness."""
     made = engine()
