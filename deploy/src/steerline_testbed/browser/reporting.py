@@ -19,6 +19,7 @@ from steerline_testbed.experiment.series import Sample, read_player
 
 # Sessions with fewer comparable reports are not told apart by their buffers.
 LEAST_COMPARED = 3
+_OTHER_STATE_S = 10.0
 _LONGEST_STEP_S = 2.0
 _IN_PLAY = ("PLAYING",)
 
@@ -111,12 +112,26 @@ def owner_of(session: Session, tracks: Mapping[str, Track]) -> str | None:
     candidates = same or tracks
     if len(candidates) == 1:
         return next(iter(candidates))
-    measured: dict[str, float] = {}
-    for name, track in candidates.items():
-        apart = differences(session.reports, track.samples)
-        if len(apart) >= LEAST_COMPARED:
-            measured[name] = statistics.fmean(apart)
-    return min(measured, key=lambda name: measured[name]) if measured else None
+    measured = {name: distance_s(session.reports, track.samples) for name, track in candidates.items()}
+    known = {name: apart_s for name, apart_s in measured.items() if apart_s is not None}
+    return min(known, key=lambda name: known[name]) if known else None
+
+
+def distance_s(reports: Iterable[Report], samples: Sequence[Sample]) -> float | None:
+    """How far these reports are from being of this page: mean seconds of buffer, more where states differ.
+
+    None with fewer than three reports during the page's time.
+    """
+    times = [one.time_s for one in samples]
+    found: list[float] = []
+    for report in reports:
+        after = bisect.bisect_right(times, report.time_s)
+        if 0 < after < len(samples):
+            near = samples[after - 1 : after + 1]
+            apart_s = min(abs(one.buffer_s - report.buffer_s) for one in near)
+            same = any(one.state == report.state for one in near)
+            found.append(apart_s if same else apart_s + _OTHER_STATE_S)
+    return statistics.fmean(found) if len(found) >= LEAST_COMPARED else None
 
 
 def differences(reports: Iterable[Report], samples: Sequence[Sample]) -> list[float]:

@@ -34,7 +34,11 @@ from steerline_testbed.experiment.errors import ExperimentError
 POLL_S = 0.5
 WATCH_S = 0.1
 GONE = 4
-_DRAIN = "window.steerline ? window.steerline.drain() : []"
+# A page that is not there after this time will not come.
+PAGE_PATIENCE_S = 20.0
+_DRAIN = "window.steerline ? window.steerline.drain() : null"
+# Browsers pause a muted film in a tab that nobody sees. What is heard of it is the browser's to mute.
+_UNMUTE = "[...document.querySelectorAll('video')].map((video) => { video.muted = false; }).length"
 _PAUSE = "[...document.querySelectorAll('video')].map((video) => video.pause()).length"
 
 
@@ -46,6 +50,7 @@ class _Tab:
     plan: TabPlan
     pause_at_s: float | None
     opened: bool = False
+    seen: bool = False
 
 
 class Worker:
@@ -55,6 +60,7 @@ class Worker:
         self._plan = plan
         self._home = Home(plan.home)
         self._ending = threading.Event()
+        self._zero_s = 0.0
 
     def run(self) -> int:
         """Until SIGTERM, or until the browser has gone. Returns the exit status."""
@@ -106,6 +112,7 @@ class Worker:
         return None
 
     def _view(self, browser: Driven, zero_s: float) -> None:
+        self._zero_s = zero_s
         tabs = self._tabs(browser)
         shots = sorted(self._plan.screenshot_at_s)
         due_s = 0.0
@@ -150,10 +157,23 @@ class Worker:
             # A page between two documents has no realm to ask; one that stays so shows in the record's end.
             _say(f"{tab.plan.session_id}: the page does not answer: {_first_line(error)}")
             return
+        if rows is None:
+            self._judge_absence(browser, tab)
+            return
+        if not tab.seen:
+            tab.seen = True
+            browser.ask(tab.context, _UNMUTE)
         if rows:
             lines = [json.dumps({"session_id": tab.plan.session_id} | row) + "\n" for row in rows]
             with tab.plan.record.open("a", encoding="utf-8") as out:
                 out.write("".join(lines))
+
+    def _judge_absence(self, browser: Driven, tab: _Tab) -> None:
+        """Raises ExperimentError when the tab shows something else than a page of the testbed."""
+        late = time.monotonic() - self._zero_s - tab.plan.open_at_s > PAGE_PATIENCE_S
+        if late and not tab.seen:
+            title = browser.ask(tab.context, "document.title || document.body?.innerText?.slice(0, 80) || ''")
+            raise ExperimentError(f"{tab.plan.url} is no page of the testbed; it shows {title!r}")
 
     def _shoot(self, browser: Driven, tabs: Sequence[_Tab], at_s: float) -> None:
         for number, tab in enumerate(tabs, start=1):
