@@ -27,6 +27,12 @@ impl Clock {
         self.started_unix + at
     }
 
+    /// How long ago a time of day was, in milliseconds since the epoch, by the machine's clock; zero for one to come.
+    pub fn age(&self, unix_ms: i64) -> Duration {
+        let then = Duration::from_millis(u64::try_from(unix_ms).unwrap_or_default());
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(then)
+    }
+
     /// A time of this clock as tokio's.
     pub fn instant(&self, at: Duration) -> Instant {
         self.started + at

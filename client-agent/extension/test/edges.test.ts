@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fromHost } from "../src/core/messages";
 import { MOST_UNDER_WAY, MOST_WAITING, Outbox, waitMs } from "../src/core/outbox";
-import { mediaLike, ServerBook } from "../src/core/servers";
 import { patternOf, stationAddress } from "../src/core/sites";
 
 describe("what the host says", () => {
@@ -61,59 +60,6 @@ describe("the outbox", () => {
   it("waits longer after each failure, up to a minute", () => {
     expect([0, 1, 2, 20].map((failures) => waitMs(failures, 1))).toEqual([500, 1000, 2000, 60_000]);
     expect(waitMs(3, 0)).toBe(2000);
-  });
-});
-
-describe("the servers of a tab's media", () => {
-  const at = (n: number) => ({ address: `198.19.0.${n}`, port: 443 });
-
-  it("stay while a request is open, however long, and age once it has ended", () => {
-    const book = new ServerBook();
-    book.began(1, 0, "r1", at(1), 0);
-    expect(book.serversOf(1, 0, 3_600_000)).toEqual([at(1)]);
-    book.ended("r1", 3_600_000);
-    expect(book.serversOf(1, 0, 3_650_000)).toEqual([at(1)]);
-    expect(book.serversOf(1, 0, 3_800_000)).toEqual([]);
-  });
-
-  it("the latest comes first, each once, and other tabs have theirs", () => {
-    const book = new ServerBook();
-    for (const [request, n] of [
-      ["a", 1],
-      ["b", 2],
-      ["c", 1],
-    ] as const)
-      book.began(1, 0, request, at(n), 0);
-    book.began(2, 0, "d", at(3), 0);
-    expect(book.serversOf(1, 0, 0)).toEqual([at(1), at(2)]);
-    book.forget(1);
-    expect([book.serversOf(1, 0, 0), book.serversOf(2, 0, 0)]).toEqual([[], [at(3)]]);
-  });
-
-  it("a frame has its own, and those of the tab where it fetches nothing itself", () => {
-    const book = new ServerBook();
-    book.began(1, 5, "film", at(1), 0);
-    book.began(1, 9, "advertisement", at(2), 0);
-    expect([5, 9, 0].map((frame) => book.serversOf(1, frame, 0))).toEqual([[at(1)], [at(2)], [at(2), at(1)]]);
-  });
-
-  it("are bounded", () => {
-    const book = new ServerBook();
-    for (let i = 0; i < 10_000; i += 1) book.began(i % 300, i % 77, `r${i}`, at(i % 250), 0);
-    expect(book.serversOf(299, 0, 0).length).toBeLessThanOrEqual(8);
-  });
-
-  const answer = { kind: "xmlhttprequest", path: "/x", contentType: "", contentBytes: Number.NaN };
-  it.each([
-    [{ kind: "media" }, true],
-    [{ contentType: "video/mp4" }, true],
-    [{ path: "/v/seg-1.m4s", contentType: "text/plain" }, true],
-    [{ contentType: "application/octet-stream", contentBytes: 900_000 }, true],
-    [{ contentType: "application/octet-stream", contentBytes: 900 }, false],
-    [{ contentType: "application/json", contentBytes: 900_000 }, false],
-    [{ kind: "image", path: "/a.mp4" }, false],
-  ])("%j carries media: %s", (other, expected) => {
-    expect(mediaLike({ ...answer, ...other })).toBe(expected);
   });
 });
 

@@ -25,8 +25,8 @@ const servers = [{ address: "198.19.0.1", port: 443 }];
 describe("the sessions of all frames", () => {
   it("a frame that is gone takes its sessions with it, and no others", () => {
     const hub = new Hub();
-    hub.report(1, 10, report("a"), picture, servers);
-    hub.report(2, 10, report("b"), picture, []);
+    hub.report(1, 10, report("a"), picture, servers, 0);
+    hub.report(2, 10, report("b"), picture, [], 0);
     expect(hub.frameGone(1, 500)).toEqual([
       expect.objectContaining({
         session_id: "a",
@@ -41,31 +41,38 @@ describe("the sessions of all frames", () => {
 
   it("a session that has quit is told once, and is gone", () => {
     const hub = new Hub();
-    hub.report(1, 10, report("a"), picture, servers);
-    expect(hub.report(1, 10, report("a", { player_state: "QUIT" }), picture, [])?.player_state).toBe("QUIT");
-    expect(hub.report(1, 10, report("a", { player_state: "QUIT" }), picture, [])).toBeUndefined();
+    hub.report(1, 10, report("a"), picture, servers, 0);
+    expect(hub.report(1, 10, report("a", { player_state: "QUIT" }), picture, [], 0)?.player_state).toBe("QUIT");
+    expect(hub.report(1, 10, report("a", { player_state: "QUIT" }), picture, [], 0)).toBeUndefined();
     expect([hub.size, hub.frameGone(1, 0)]).toEqual([0, []]);
   });
 
   it("no frame speaks for the session of another", () => {
     const hub = new Hub();
-    hub.report(1, 10, report("a"), picture, servers);
-    expect(hub.report(2, 11, report("a"), picture, servers)).toBeUndefined();
+    hub.report(1, 10, report("a"), picture, servers, 0);
+    expect(hub.report(2, 11, report("a"), picture, servers, 0)).toBeUndefined();
+  });
+
+  it("know when each was told of last, and by which frame", () => {
+    const hub = new Hub();
+    expect([hub.toldMs("a"), hub.frameOf("a")]).toEqual([Number.NEGATIVE_INFINITY, undefined]);
+    hub.report(3, 10, report("a"), picture, servers, 700);
+    expect([hub.toldMs("a"), hub.frameOf("a")]).toEqual([700, 3]);
   });
 
   it("are bounded", () => {
     const hub = new Hub();
-    for (let i = 0; i < 500; i += 1) hub.report(i, 10, report(`s${i}`), picture, servers);
+    for (let i = 0; i < 500; i += 1) hub.report(i, 10, report(`s${i}`), picture, servers, 0);
     expect(hub.size).toBe(MOST_SESSIONS);
   });
 
   it("what the network says stays with the session over its next reports", () => {
     const hub = new Hub();
-    hub.report(1, 10, report("a"), picture, servers);
+    hub.report(1, 10, report("a"), picture, servers, 0);
     hub.heard({ type: "assessment", session_id: "a", critical: true }, 0);
     hub.heard({ type: "decision", session_id: "a", kind: "STEER", reason: "r" }, 5);
     hub.heard({ type: "assessment", session_id: "unknown", critical: true }, 0);
-    hub.report(1, 10, report("a", { sequence_number: 8 }), picture, servers);
+    hub.report(1, 10, report("a", { sequence_number: 8 }), picture, servers, 0);
     expect(hub.viewsOf(10)[0]).toMatchObject({ critical: true, decision: { kind: "STEER", atMs: 5 } });
   });
 });

@@ -17,6 +17,7 @@ export function reading(positionS: number, aheadS: number, other: Partial<Readin
     totalFrames: 0,
     decodedBytes: Number.NaN,
     failed: false,
+    resting: false,
     ...other,
   };
 }

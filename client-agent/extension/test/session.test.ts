@@ -38,6 +38,25 @@ describe("a session's reports", () => {
     expect(session.observe(reading(1, 9), 1100, WALL)?.report.player_state).toBe("PLAYING");
   });
 
+  it("come when somebody asks, though nothing has changed; but do not flood", () => {
+    const session = new Session("a", "video");
+    session.observe(reading(0, 20), 0, WALL);
+    expect(session.observe(reading(0.3, 20), 300, WALL)).toBeUndefined();
+    expect(session.observe(reading(0.3, 20), 301, WALL, true)?.report.cause).toBe("PERIODIC");
+    expect(session.observe(reading(0.3, 20), 350, WALL, true)).toBeUndefined();
+  });
+
+  it("after an hour of sleep go on as if it had been a moment: one report, no stall of an hour", () => {
+    const session = new Session("a", "video");
+    for (let s = 0; s <= 20; s += 1) session.observe(reading(s, 20), s * 1000, WALL + s * 1000);
+    const hour = 3_600_000;
+    const woken = [0, 1, 2].map((s) =>
+      session.observe(reading(20 + s, 20 - s), 21_000 + hour + s * 1000, WALL + 21_000 + hour + s * 1000),
+    );
+    expect(woken.map((said) => said?.report.sequence_number)).toEqual([22, 23, 24]);
+    expect(woken[2]?.report).toMatchObject({ player_state: "PLAYING", stall_count: 0, stall_duration_ms: 0 });
+  });
+
   it("count up and never go back in time, though the clock is set back", () => {
     const session = new Session("a", "video");
     const reports = [0, 1000, 2000].map((ms, i) => session.observe(reading(i, 9), ms, WALL - i * 3_600_000)?.report);

@@ -2,8 +2,9 @@
 //!
 //! A browser keeps several connections to one server. Those that carry the film are told by their bytes; what a
 //! connection has carried counts half as much after each [`HALF_LIFE`], so a player that rests with a full buffer
-//! keeps its connections. For UDP the kernel counts no bytes: a connected socket to the server is QUIC if TCP
-//! carries nothing; one that is not connected (Firefox) is taken where there is no TCP connection worth its name.
+//! keeps its connections. Tabs share connections: what arrives while a session has no request under way is not its
+//! own. For UDP the kernel counts no bytes: a connected socket (Chromium) is QUIC where the page or the silence of
+//! TCP says so; one that is not connected (Firefox) where the page says so, or there is no TCP worth its name.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,12 +15,18 @@ use super::messages::Server;
 use crate::wire::steerline::flow::v1::FiveTuple;
 
 const HALF_LIFE: Duration = Duration::from_secs(5);
-/// A connection that carried less than this share of what the busiest did is no media connection.
-const LEAST_SHARE: f64 = 0.05;
+/// A connection that carried less than this share of what the session's busiest did is no media connection. Sound has
+/// often a connection of its own, and a fiftieth of the film's rate.
+const LEAST_SHARE: f64 = 0.01;
+/// One that has carried less than this for the session in all (a page, a playlist) needs a greater share.
+const LEAST_BYTES: f64 = 16.0 * 1024.0;
+const GREATER_SHARE: f64 = 0.1;
 /// A connection that has carried less than this is a handshake, or a page's small things.
 const SMALL_BYTES: u64 = 64 * 1024;
-/// TCP that has carried nothing for so long does not speak against QUIC.
-const TCP_RESTS: Duration = Duration::from_secs(10);
+/// Less than this in a second of open requests is silence: keep-alives, a playlist.
+const SILENT_BYTES: u64 = 4 * 1024;
+/// TCP that has been silent for so long, while requests were under way, does not speak against QUIC.
+const TCP_SILENT: Duration = Duration::from_millis(900);
 /// What the contract allows.
 const MOST_FLOWS: usize = 32;
 const MOST_UNCONNECTED: usize = 8;
@@ -30,43 +37,77 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 /// A socket in its life: an inode alone may come again.
 type Key = (u64, SocketAddr, SocketAddr);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Past {
     bytes: u64,
+    /// For this session: of late, and in all.
     recent: f64,
+    whole: f64,
     seen: Duration,
-    gained: Option<Duration>,
 }
 
+/// What the browser's connections have carried for one session.
 #[derive(Debug, Default)]
 pub struct Chooser {
     past: HashMap<Key, Past>,
+    /// By server: how long TCP has been silent although requests were under way.
+    silent: HashMap<IpAddr, Duration>,
+    /// Servers with requests under way at the last report: what has arrived since may be this session's.
+    busy: Vec<IpAddr>,
+    observed: Option<Duration>,
 }
 
 fn key(socket: &Socket) -> Key {
     (socket.inode, socket.local, socket.remote)
 }
 
+/// With Alt-Svc the port is not the URL's: the address counts.
+fn to(socket: &Socket, server: IpAddr) -> bool {
+    socket.remote.ip() == server && socket.remote.port() != 0
+}
+
 impl Chooser {
-    /// Takes note of what the browser's sockets have carried until `now`.
-    pub fn observe(&mut self, sockets: &[Socket], now: Duration) {
-        for socket in sockets.iter().filter(|socket| socket.protocol == TCP) {
-            let Some(bytes) = socket.bytes_received else { continue };
-            let past = self.past.entry(key(socket)).or_insert(Past { bytes: 0, recent: 0.0, seen: now, gained: None });
-            let halves = now.saturating_sub(past.seen).as_secs_f64() / HALF_LIFE.as_secs_f64();
-            let gained = bytes.saturating_sub(past.bytes);
-            past.recent = past.recent * 0.5_f64.powf(halves) + gained as f64;
-            past.bytes = bytes;
-            past.seen = now;
-            if gained > 0 {
-                past.gained = Some(now);
+    /// For a session that begins: what `sockets` have carried so far was others'.
+    pub fn after(sockets: &[Socket], now: Duration) -> Chooser {
+        let past = |socket: &Socket| {
+            Some((key(socket), Past { bytes: socket.bytes_received?, recent: 0.0, whole: 0.0, seen: now }))
+        };
+        Chooser { past: sockets.iter().filter_map(past).collect(), ..Chooser::default() }
+    }
+
+    /// Takes note, at a report, of what has arrived since the one before.
+    pub fn observe(&mut self, sockets: &[Socket], servers: &[Server], now: Duration) {
+        let step = self.observed.map_or(Duration::ZERO, |before| now.saturating_sub(before));
+        self.observed = Some(now);
+        self.busy = servers.iter().filter(|server| server.busy != Some(false)).map(Server::canonical).collect();
+        for server in servers.iter().map(Server::canonical) {
+            let busy = self.busy.contains(&server);
+            let mut arrived = 0;
+            for socket in sockets.iter().filter(|socket| socket.protocol == TCP && to(socket, server)) {
+                let Some(bytes) = socket.bytes_received else { continue };
+                let past =
+                    self.past.entry(key(socket)).or_insert(Past { bytes: 0, recent: 0.0, whole: 0.0, seen: now });
+                let gained = bytes.saturating_sub(past.bytes);
+                arrived += gained;
+                let own = if busy { gained as f64 } else { 0.0 };
+                past.recent = decayed(past, now) + own;
+                past.whole += own;
+                past.bytes = bytes;
+                past.seen = now;
+            }
+            let silent = self.silent.entry(server).or_default();
+            if arrived >= SILENT_BYTES {
+                *silent = Duration::ZERO;
+            } else if busy {
+                *silent += step.min(TCP_SILENT);
             }
         }
         self.past.retain(|_, past| now.saturating_sub(past.seen) < FORGOTTEN);
+        self.silent.retain(|address, _| servers.iter().any(|server| server.canonical() == *address));
     }
 
-    /// The connections that carry media of these servers. `sockets` are the browser's; `local_for` tells the address
-    /// that this machine speaks to a server from, for sockets that are not bound to one.
+    /// The connections that carry media of these servers, now; also between two reports. `sockets` are the browser's;
+    /// `local_for` tells the address that this machine speaks to a server from, for sockets that are bound to none.
     pub fn choose(
         &self,
         sockets: &[Socket],
@@ -74,22 +115,27 @@ impl Chooser {
         local_for: impl Fn(IpAddr) -> Option<IpAddr>,
         now: Duration,
     ) -> Vec<FiveTuple> {
+        let theirs = |socket: &&Socket| servers.iter().any(|server| to(socket, server.canonical()));
+        let most = sockets.iter().filter(theirs).map(|socket| self.carried(socket, now).0).fold(0.0, f64::max);
+        let carries = |socket: &&&Socket| {
+            let (recent, whole) = self.carried(socket, now);
+            let share = if whole >= LEAST_BYTES { LEAST_SHARE } else { GREATER_SHARE };
+            recent >= most * share || socket.bytes_received.is_none()
+        };
         let mut chosen: Vec<FiveTuple> = Vec::new();
         for server in servers {
-            let address = server.address.to_canonical();
-            // With Alt-Svc the port is not the URL's: the address counts.
-            let to_server = |socket: &&Socket| socket.remote.ip() == address && socket.remote.port() != 0;
-            let tcp: Vec<&Socket> = sockets.iter().filter(|socket| socket.protocol == TCP).filter(to_server).collect();
-            let udp: Vec<&Socket> = sockets.iter().filter(|socket| socket.protocol == UDP).filter(to_server).collect();
-            let flows: Vec<FiveTuple> = if !udp.is_empty() && !self.carries(&tcp, now) {
+            let address = server.canonical();
+            let of = |protocol: u8| -> Vec<&Socket> {
+                sockets.iter().filter(|socket| socket.protocol == protocol && to(socket, address)).collect()
+            };
+            let (tcp, udp) = (of(TCP), of(UDP));
+            let flows: Vec<FiveTuple> = if !udp.is_empty() && self.is_quic(server, &tcp) {
                 udp.iter().filter_map(|socket| flow(socket, socket.remote, &local_for)).collect()
-            } else if tcp.iter().all(|socket| socket.bytes_received.is_some_and(|bytes| bytes < SMALL_BYTES))
-                && !unconnected(sockets, address).is_empty()
-            {
-                let end = SocketAddr::new(address, server.port);
+            } else if speaks_unconnected(server, &tcp) && !unconnected(sockets, address).is_empty() {
+                let end = SocketAddr::new(address, server.http3_port.unwrap_or(server.port));
                 unconnected(sockets, address).iter().filter_map(|socket| flow(socket, end, &local_for)).collect()
             } else {
-                self.busy(&tcp).iter().filter_map(|socket| flow(socket, socket.remote, &local_for)).collect()
+                tcp.iter().filter(carries).filter_map(|socket| flow(socket, socket.remote, &local_for)).collect()
             };
             for flow in flows {
                 if !chosen.contains(&flow) && chosen.len() < MOST_FLOWS {
@@ -100,22 +146,36 @@ impl Chooser {
         chosen
     }
 
-    /// One of these connections has carried something worth its name, lately.
-    fn carries(&self, tcp: &[&Socket], now: Duration) -> bool {
-        tcp.iter().any(|socket| match self.past.get(&key(socket)) {
-            Some(past) => past.bytes >= SMALL_BYTES && past.gained.is_some_and(|at| now.saturating_sub(at) < TCP_RESTS),
-            // The kernel does not tell bytes: TCP gets the benefit of the doubt.
-            None => socket.bytes_received.is_none(),
-        })
+    /// What a connection has carried for this session, of late and in all.
+    fn carried(&self, socket: &Socket, now: Duration) -> (f64, f64) {
+        let past = self.past.get(&key(socket));
+        let since = if self.busy.contains(&socket.remote.ip()) {
+            socket.bytes_received.unwrap_or(0).saturating_sub(past.map_or(0, |past| past.bytes))
+        } else {
+            0
+        };
+        let (recent, whole) = past.map_or((0.0, 0.0), |past| (decayed(past, now), past.whole));
+        (recent + since as f64, whole + since as f64)
     }
 
-    /// Those that carry the bytes; all, where none has carried any yet or bytes are not told.
-    fn busy<'a>(&self, tcp: &[&'a Socket]) -> Vec<&'a Socket> {
-        let recent = |socket: &Socket| self.past.get(&key(socket)).map_or(0.0, |past| past.recent);
-        let most = tcp.iter().map(|socket| recent(socket)).fold(0.0, f64::max);
-        let busy = |socket: &&&Socket| recent(socket) >= most * LEAST_SHARE || socket.bytes_received.is_none();
-        tcp.iter().filter(busy).copied().collect()
+    /// Does this server, to which there is a connected UDP socket, speak QUIC for this session?
+    fn is_quic(&self, server: &Server, tcp: &[&Socket]) -> bool {
+        // The kernel does not tell bytes: TCP gets the benefit of the doubt.
+        let told = tcp.iter().all(|socket| socket.bytes_received.is_some());
+        let small = tcp.iter().all(|socket| socket.bytes_received.is_some_and(|bytes| bytes < SMALL_BYTES));
+        let silent = self.silent.get(&server.canonical()).is_some_and(|silent| *silent >= TCP_SILENT);
+        server.http3.unwrap_or(told && (small || silent))
     }
+}
+
+fn decayed(past: &Past, now: Duration) -> f64 {
+    past.recent * 0.5_f64.powf(now.saturating_sub(past.seen).as_secs_f64() / HALF_LIFE.as_secs_f64())
+}
+
+/// Does it speak QUIC over a socket that is connected to nobody, as Firefox does?
+fn speaks_unconnected(server: &Server, tcp: &[&Socket]) -> bool {
+    let small = |socket: &&Socket| socket.bytes_received.is_some_and(|bytes| bytes < SMALL_BYTES);
+    server.http3.unwrap_or_else(|| tcp.iter().all(small))
 }
 
 /// UDP sockets that speak to many, the newest first: Firefox opens one per QUIC connection.
@@ -124,7 +184,7 @@ fn unconnected(sockets: &[Socket], server: IpAddr) -> Vec<&Socket> {
         socket.protocol == UDP
             && socket.remote.ip().is_unspecified()
             && ![0, MDNS].contains(&socket.local.port())
-            && !socket.local.ip().is_loopback()
+            && (!socket.local.ip().is_loopback() || server.is_loopback())
             && (socket.local.is_ipv4() == server.is_ipv4() || socket.local.ip().is_unspecified())
     };
     let mut found: Vec<&Socket> = sockets.iter().filter(speaks).collect();

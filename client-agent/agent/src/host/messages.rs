@@ -55,7 +55,24 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Server {
     pub address: IpAddr,
+    /// The URL's.
     pub port: u16,
+    /// Media requests to it were under way since the last report; none: not known, as of the two below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<bool>,
+    /// Its last answer came by HTTP/3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http3: Option<bool>,
+    /// The UDP port that it has announced for HTTP/3 (Alt-Svc).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http3_port: Option<u16>,
+}
+
+impl Server {
+    /// IPv4 as IPv4, however it is written.
+    pub fn canonical(&self) -> IpAddr {
+        self.address.to_canonical()
+    }
 }
 
 impl Report {
@@ -95,15 +112,45 @@ fn cut(text: &str) -> String {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToExtension {
-    Hello { protocol: u32, version: &'static str, station: String },
-    Station { state: StationState, message: String },
-    Ack { session_id: String, sequence_number: u64 },
-    Flows { session_id: String, flows: Vec<Tuple> },
-    Assessment { session_id: String, critical: bool },
-    Advice { session_id: String, sustainable_kbps: i64, reason: String },
+    Hello {
+        protocol: u32,
+        version: &'static str,
+        station: String,
+    },
+    Station {
+        state: StationState,
+        message: String,
+    },
+    Ack {
+        session_id: String,
+        sequence_number: u64,
+    },
+    Flows {
+        session_id: String,
+        flows: Vec<Tuple>,
+    },
+    /// The connections are others than those of the last report: report now.
+    Again {
+        session_id: String,
+    },
+    Assessment {
+        session_id: String,
+        critical: bool,
+    },
+    Advice {
+        session_id: String,
+        sustainable_kbps: i64,
+        reason: String,
+    },
     Decision(DecisionWords),
-    Rejection { session_id: String, field: String, message: String },
-    Error { message: String },
+    Rejection {
+        session_id: String,
+        field: String,
+        message: String,
+    },
+    Error {
+        message: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

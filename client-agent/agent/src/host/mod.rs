@@ -8,23 +8,26 @@ mod flows;
 mod frames;
 mod install;
 mod messages;
+mod pipe;
 mod procfs;
 mod record;
 mod sockets;
 mod status;
 
 use std::collections::HashMap;
-use std::sync::mpsc::{sync_channel, SyncSender};
+use std::net::IpAddr;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::SeedableRng;
 use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
-use tokio::sync::oneshot;
+use tokio::time::MissedTickBehavior;
 use tonic::transport::Endpoint;
 
 use self::flows::Chooser;
-use self::messages::{FromExtension, Report, StationState, ToExtension, PROTOCOL};
+use self::messages::{FromExtension, Report, Server, StationState, ToExtension, PROTOCOL};
+use self::pipe::{reader, writer, Input};
 use self::record::Record;
 use self::sockets::Sockets;
 use crate::clock::Clock;
@@ -33,15 +36,15 @@ use crate::terminal::complain;
 use crate::wire::steerline::flow::v1::{FiveTuple, PlayerState};
 use crate::wire::steerline::report::v1::{PlaybackReport, ReportCause};
 
-/// Messages read ahead; then the pipe waits, and with it the extension's count of what is under way.
-const READ_AHEAD: usize = 64;
-/// Answers that wait for a browser which does not read.
-const UNREAD: usize = 1024;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Sessions at a time; the extension has no more.
 const MOST_SESSIONS: usize = 64;
 /// Reports that come together share one look at the sockets.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Between reports the connections are looked at as often; a change is reported at once.
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+/// A report that is older when it comes off the pipe (this program, or the machine, was asleep) is history.
+const FRESH: Duration = Duration::from_secs(3);
 
 /// Serves one extension until the browser closes the pipe. True: that was the regular end.
 pub async fn run(station: Option<(Endpoint, String)>, record: Record, browser: u32) -> bool {
@@ -52,16 +55,8 @@ pub async fn run(station: Option<(Endpoint, String)>, record: Record, browser: u
         stream::start(endpoint, name, clock, StdRng::from_rng(&mut rand::rng()), Audience::Host(hear))
     });
     let (out, written) = writer();
-    let mut host = Host {
-        clock,
-        out,
-        reporter,
-        record,
-        sockets: Sockets::of(browser),
-        chooser: Chooser::default(),
-        looked: None,
-        sessions: HashMap::new(),
-    };
+    let mut host =
+        Host { clock, out, reporter, record, sockets: Sockets::of(browser), looked: None, sessions: HashMap::new() };
     host.say(&ToExtension::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION"), station: name });
     if host.reporter.is_none() {
         host.say(&ToExtension::Station { state: StationState::None, message: String::new() });
@@ -82,50 +77,22 @@ fn refuse(error: &str) {
     }
 }
 
-/// What came off the pipe.
-enum Input {
-    Message(Vec<u8>),
-    End(frames::Broken),
-}
-
-/// Reads the pipe on a thread of its own: a pipe cannot be waited for otherwise everywhere.
-fn reader() -> Receiver<Input> {
-    let (to, from) = mpsc::channel(READ_AHEAD);
-    std::thread::spawn(move || {
-        let mut pipe = std::io::stdin().lock();
-        loop {
-            let (input, over) = match frames::read(&mut pipe) {
-                Ok(message) => (Input::Message(message), false),
-                Err(broken) => (Input::End(broken), true),
-            };
-            if to.blocking_send(input).is_err() || over {
-                return;
-            }
-        }
-    });
-    from
-}
-
-/// Writes the pipe on a thread of its own: a browser that does not read holds up nobody.
-/// The second part completes when all is written and nothing more can come.
-fn writer() -> (SyncSender<Vec<u8>>, oneshot::Receiver<()>) {
-    let (to, from) = sync_channel::<Vec<u8>>(UNREAD);
-    let (done, written) = oneshot::channel();
-    std::thread::spawn(move || {
-        let _done = done;
-        let mut pipe = std::io::stdout().lock();
-        for message in from {
-            // A closed pipe shows on the reading side as well, and ends us there.
-            if frames::write(&mut pipe, &message).is_err() {
-                return;
-            }
-        }
-    });
-    (to, written)
-}
-
 struct Session {
     last: PlaybackReport,
+    servers: Vec<Server>,
+    chooser: Chooser,
+    /// It was asked to report anew, and has not yet.
+    asked: bool,
+}
+
+impl Session {
+    /// Its player may fetch media: its connections are watched between two reports as well.
+    fn fetches(&self) -> bool {
+        matches!(
+            self.last.player_state(),
+            PlayerState::Starting | PlayerState::Playing | PlayerState::Seeking | PlayerState::Rebuffering
+        )
+    }
 }
 
 struct Host {
@@ -134,7 +101,6 @@ struct Host {
     reporter: Option<Reporter>,
     record: Record,
     sockets: Sockets,
-    chooser: Chooser,
     looked: Option<(Duration, Vec<diag::Socket>)>,
     sessions: HashMap<String, Session>,
 }
@@ -142,7 +108,10 @@ struct Host {
 impl Host {
     /// True: the browser closed the pipe between two messages.
     async fn serve(&mut self, mut input: Receiver<Input>, mut heard: UnboundedReceiver<Heard>) -> bool {
+        let mut watch = tokio::time::interval(WATCH_EVERY);
+        watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let fetching = self.sessions.values().any(Session::fetches);
             tokio::select! {
                 input = input.recv() => match input {
                     Some(Input::Message(message)) => self.take(&message),
@@ -154,6 +123,7 @@ impl Host {
                     }
                 },
                 Some(heard) = heard.recv() => self.pass(heard),
+                _ = watch.tick(), if fetching => self.watch(),
             }
         }
     }
@@ -181,44 +151,77 @@ impl Host {
                 return;
             }
         };
-        let known = self.sessions.contains_key(&session_id);
-        if !known && self.sessions.len() >= MOST_SESSIONS {
+        let known = self.sessions.remove(&session_id);
+        if known.is_none() && self.sessions.len() >= MOST_SESSIONS {
             let message = format!("more than {MOST_SESSIONS} sessions at a time");
             self.say(&ToExtension::Rejection { session_id, field: "session_id".into(), message });
             return;
         }
-        let flows = self.flows(report);
-        let before = self.sessions.get(&session_id).map(|session| &session.last.flows);
-        let changed = before.is_none_or(|before| !same(before, &flows));
+        let (before, mut chooser) = match known {
+            Some(session) => (Some(session.last.flows), session.chooser),
+            None => (None, self.chooser()),
+        };
+        let now = self.clock.now();
+        let sockets = self.look(&report.servers, now);
+        chooser.observe(sockets, &report.servers, now);
+        let flows = chooser.choose(sockets, &report.servers, sockets::local_for, now);
+        let changed = before.as_ref().is_none_or(|before| !same(before, &flows));
         let mut wire = PlaybackReport { flows, ..wire };
-        if known && changed && wire.cause() == ReportCause::Periodic {
+        if before.is_some() && changed && wire.cause() == ReportCause::Periodic {
             wire.set_cause(ReportCause::FlowsChanged);
+        }
+        if self.clock.age(wire.timestamp_ms) > FRESH {
+            wire.set_cause(ReportCause::Replayed);
         }
         if changed {
             let flows = wire.flows.iter().map(Into::into).collect();
             self.say(&ToExtension::Flows { session_id: session_id.clone(), flows });
         }
-        self.record.report(self.clock.unix(self.clock.now()), report, &wire);
+        self.record.report(self.clock.unix(now), report, &wire);
         if let Some(reporter) = &self.reporter {
             reporter.send(wire.clone());
         }
-        if wire.player_state() == PlayerState::Quit {
-            self.sessions.remove(&session_id);
-        } else {
-            self.sessions.insert(session_id, Session { last: wire });
+        if wire.player_state() != PlayerState::Quit {
+            let servers = report.servers.clone();
+            self.sessions.insert(session_id, Session { last: wire, servers, chooser, asked: false });
         }
     }
 
-    fn flows(&mut self, report: &Report) -> Vec<FiveTuple> {
-        let now = self.clock.now();
-        let fresh = self.looked.as_ref().is_some_and(|(at, _)| now.saturating_sub(*at) < LOOK_AGAIN);
-        if !fresh {
-            let sockets = self.sockets.now(now);
-            self.chooser.observe(&sockets, now);
-            self.looked = Some((now, sockets));
+    /// For a session that begins. While others play, what has arrived so far was theirs; else it may be its own.
+    fn chooser(&self) -> Chooser {
+        match &self.looked {
+            Some((at, sockets)) if !self.sessions.is_empty() => Chooser::after(sockets, *at),
+            _ => Chooser::default(),
         }
+    }
+
+    /// The browser's sockets, as they are or were a moment ago.
+    fn look(&mut self, servers: &[Server], now: Duration) -> &[diag::Socket] {
+        if self.looked.as_ref().is_none_or(|(at, _)| now.saturating_sub(*at) >= LOOK_AGAIN) {
+            let others = self.sessions.values().flat_map(|session| &session.servers);
+            let addresses: Vec<IpAddr> = servers.iter().chain(others).map(Server::canonical).collect();
+            self.looked = Some((now, self.sockets.now(&addresses, now)));
+        }
+        self.looked.as_ref().map(|(_, sockets)| sockets.as_slice()).unwrap_or_default()
+    }
+
+    /// Between reports: a session whose connections have changed is asked to report anew, once.
+    fn watch(&mut self) {
+        let now = self.clock.now();
+        self.look(&[], now);
         let sockets = self.looked.as_ref().map(|(_, sockets)| sockets.as_slice()).unwrap_or_default();
-        self.chooser.choose(sockets, &report.servers, sockets::local_for, now)
+        let mut changed = Vec::new();
+        for (session_id, session) in self.sessions.iter_mut().filter(|(_, session)| session.fetches() && !session.asked)
+        {
+            let flows = session.chooser.choose(sockets, &session.servers, sockets::local_for, now);
+            if !same(&session.last.flows, &flows) {
+                session.asked = true;
+                changed.push(session_id.clone());
+            }
+        }
+        for session_id in changed {
+            self.say(&ToExtension::Again { session_id });
+        }
     }
 
     fn pass(&mut self, heard: Heard) {
@@ -245,7 +248,7 @@ impl Host {
     async fn farewell(self) {
         let Some(reporter) = self.reporter else { return };
         let wall = i64::try_from(self.clock.unix(self.clock.now()).as_millis()).unwrap_or(i64::MAX);
-        for (_, Session { last }) in self.sessions {
+        for Session { last, .. } in self.sessions.into_values() {
             reporter.send(PlaybackReport {
                 sequence_number: last.sequence_number + 1,
                 timestamp_ms: last.timestamp_ms.max(wall),

@@ -10,7 +10,7 @@ use super::diag::{self, Socket, TCP, UDP};
 use super::procfs;
 
 /// Whose a socket is, is asked again no sooner than this: reading a big browser's descriptors takes milliseconds.
-const ASK_AGAIN: Duration = Duration::from_millis(900);
+const ASK_AGAIN: Duration = Duration::from_millis(200);
 const MOST_KNOWN: usize = 10_000;
 
 pub struct Sockets {
@@ -26,10 +26,17 @@ impl Sockets {
         Sockets { browser, known: HashMap::new(), asked: None }
     }
 
-    /// The browser's TCP and UDP sockets.
-    pub fn now(&mut self, now: Duration) -> Vec<Socket> {
+    /// The browser's TCP and UDP sockets. Whose a new one is, is asked only where one of these servers could be meant:
+    /// a machine's other programs open many.
+    pub fn now(&mut self, servers: &[IpAddr], now: Duration) -> Vec<Socket> {
         let mut all = list();
-        let strange = all.iter().any(|socket| !self.known.contains_key(&(socket.inode, socket.local, socket.remote)));
+        let could = |socket: &Socket| {
+            let unconnected = socket.protocol == UDP && socket.remote.ip().is_unspecified();
+            unconnected || servers.contains(&socket.remote.ip())
+        };
+        let strange = all
+            .iter()
+            .any(|socket| !self.known.contains_key(&(socket.inode, socket.local, socket.remote)) && could(socket));
         if strange && self.asked.is_none_or(|at| now.saturating_sub(at) >= ASK_AGAIN) {
             self.asked = Some(now);
             let ours = procfs::inodes(&procfs::tree(self.browser));

@@ -6,7 +6,7 @@ import type { Way } from "../core/people";
 import { ServerBook } from "../core/servers";
 import { NativeLink } from "./native";
 import type { AskState, State } from "./pages";
-import { listen } from "./requests";
+import { listen, originOf } from "./requests";
 import { type Settings, settings } from "./settings";
 import { inject, register } from "./sites";
 import { StationWeb } from "./station-web";
@@ -14,14 +14,15 @@ import { StationWeb } from "./station-web";
 /** After the last session, the program on this computer gets so long for the last words. */
 const FAREWELL_MS = 10_000;
 const MOST_FRAMES = 1000;
+const MOST_HOSTS = 16;
 
 const hub = new Hub();
 const book = new ServerBook();
 const host = new NativeLink((message) => hear(message));
 const web = new StationWeb((message) => hear(message));
 const frames = new Map<number, chrome.runtime.Port>();
-/** Hosts that a tab's media seems to come from. */
-const hosts = new Map<number, Set<string>>();
+/** Hosts that a tab's media seems to come from; whether by HTTP/3. */
+const hosts = new Map<number, Map<string, boolean | undefined>>();
 let chosen: Settings = { paused: false, stationWeb: "" };
 let station: "connected" | "away" | "none" | undefined;
 let stationMessage = "";
@@ -37,6 +38,8 @@ function hear(message: FromHost): void {
     stationMessage = message.message;
   } else if (message.type === "hello") {
     station = message.station === "" ? "none" : station;
+  } else if (message.type === "again") {
+    frames.get(hub.frameOf(message.session_id) ?? -1)?.postMessage(message satisfies ToFrame);
   } else if (message.type !== "ack" && message.type !== "error") {
     hub.heard(message, Date.now());
   }
@@ -79,16 +82,20 @@ chrome.runtime.onConnect.addListener((port) => {
   port.onMessage.addListener((message: FromFrame) => {
     if (chosen.paused) return;
     if (message.type === "hosts") {
-      hosts.set(tab, new Set([...(hosts.get(tab) ?? []), ...message.hosts].slice(0, 16)));
+      const told = message.hosts.map(({ name, http3 }) => [name, http3] as const);
+      hosts.set(tab, new Map([...(hosts.get(tab) ?? []), ...told].slice(-MOST_HOSTS)));
       return;
     }
-    const report = hub.report(
-      frame,
+    const nowMs = Date.now();
+    const asker = {
       tab,
-      message.report,
-      message.picture,
-      book.serversOf(tab, port.sender?.frameId ?? 0, Date.now()),
-    );
+      frame: port.sender?.frameId ?? 0,
+      origin: originOf(port.sender?.origin ?? port.sender?.url ?? "") ?? "",
+      sinceMs: hub.toldMs(message.report.session_id),
+      http3: (host: string) => hosts.get(tab)?.get(host),
+    };
+    const servers = book.serversOf(asker, nowMs);
+    const report = hub.report(frame, tab, message.report, message.picture, servers, nowMs);
     if (report !== undefined) send(report);
   });
   port.onDisconnect.addListener(() => {
@@ -128,7 +135,7 @@ chrome.runtime.onMessage.addListener((message: AskState, sender, answer) => {
     hostError: host.state === "absent" ? host.error : "",
     stationMessage: station === "away" ? stationMessage : "",
     views: message.tab === undefined ? [] : hub.viewsOf(message.tab),
-    hosts: message.tab === undefined ? [] : [...(hosts.get(message.tab) ?? [])],
+    hosts: message.tab === undefined ? [] : [...(hosts.get(message.tab)?.keys() ?? [])],
     nowMs: Date.now(),
   } satisfies State);
   return false;

@@ -1,6 +1,6 @@
 /** Hears which servers answer a tab's media requests. Neither URL nor content is kept. */
 
-import { mediaLike, type ServerBook } from "../core/servers";
+import { http3Port, mediaLike, type Place, type ServerBook } from "../core/servers";
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
@@ -8,12 +8,29 @@ function header(headers: readonly chrome.webRequest.HttpHeader[] | undefined, na
   return headers?.find((one) => one.name.toLowerCase() === name)?.value ?? "";
 }
 
+/** A tab's request, or one of a service worker, which fetches for all tabs of its origin. */
+function placeOf(details: { tabId: number; initiator?: string; originUrl?: string }): Place | undefined {
+  if (details.tabId >= 0) return details.tabId;
+  const from = details.initiator ?? details.originUrl;
+  return from === undefined ? undefined : originOf(from);
+}
+
+export function originOf(url: string): string | undefined {
+  try {
+    const { origin } = new URL(url);
+    return origin === "null" ? undefined : origin;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Listeners are set at once, at top level: a worker that was asleep is woken by them. */
 export function listen(book: ServerBook): void {
   const all = { urls: ["http://*/*", "https://*/*"] };
   chrome.webRequest.onResponseStarted.addListener(
     (details) => {
-      if (details.tabId < 0 || details.fromCache || details.ip === undefined) return;
+      const place = placeOf(details);
+      if (place === undefined || details.fromCache || details.ip === undefined) return;
       // Another page: what it plays comes from elsewhere.
       if (details.type === "main_frame") book.forget(details.tabId);
       const url = new URL(details.url);
@@ -27,10 +44,15 @@ export function listen(book: ServerBook): void {
       if (!mediaLike(answer)) return;
       const port = url.port === "" ? (DEFAULT_PORTS[url.protocol] ?? 443) : Number(url.port);
       book.began(
-        details.tabId,
+        place,
         details.frameId,
         details.requestId,
-        { address: details.ip.replace(/^\[|\]$/g, ""), port },
+        {
+          address: details.ip.replace(/^\[|\]$/g, ""),
+          port,
+          host: url.hostname,
+          http3Port: http3Port(header(details.responseHeaders, "alt-svc")),
+        },
         Date.now(),
       );
     },

@@ -31,7 +31,9 @@ export class StationWeb {
 
   push(report: ServedReport): void {
     if (this.#waiting.size < MOST_REPORTS || this.#waiting.has(report.session_id)) {
-      this.#waiting.set(report.session_id, report);
+      // What helps to tell sockets apart is of no use to a station.
+      const servers = report.servers.map(({ address, port }) => ({ address, port }));
+      this.#waiting.set(report.session_id, { ...report, servers });
     }
   }
 

@@ -24,7 +24,11 @@ function begin(): () => void {
       port = undefined;
     }
   };
-  const watch = new Watch(say, (source) => hosts.add(source));
+  const watch = new Watch(
+    say,
+    (source) => hosts.add(source),
+    (nowMs) => hosts.rest.rests(nowMs),
+  );
   const hosts = new Hosts((all) => {
     if (watch.busy) say({ type: "hosts", hosts: all });
   });
@@ -42,6 +46,7 @@ function begin(): () => void {
     port.onMessage.addListener((message: ToFrame) => {
       failures = 0;
       if (message.type === "tick") watch.tick();
+      else if (message.type === "again") watch.again(message.session_id);
       else if (message.type === "stop") stop();
     });
     port.onDisconnect.addListener(() => {

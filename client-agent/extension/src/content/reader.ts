@@ -37,6 +37,7 @@ const { start, end } = times;
 const quality = video.getVideoPlaybackQuality as HTMLVideoElement["getVideoPlaybackQuality"] | undefined;
 
 const HAVE_ENOUGH_DATA = 4;
+const NETWORK_IDLE = 1;
 const NETWORK_LOADING = 2;
 
 function ranges(element: HTMLMediaElement): Range[] {
@@ -79,6 +80,11 @@ export function isVideo(element: HTMLMediaElement): element is HTMLVideoElement 
   return element instanceof HTMLVideoElement;
 }
 
+/** The browser itself fetches (no script does), and has enough. */
+function fetchesNothing(element: HTMLMediaElement): boolean {
+  return networkState(element) === NETWORK_IDLE && /^https?:/.test(currentSrc(element));
+}
+
 export function read(element: HTMLMediaElement): Reading {
   const frames = isVideo(element) ? quality?.call(element) : undefined;
   return {
@@ -96,5 +102,6 @@ export function read(element: HTMLMediaElement): Reading {
     totalFrames: frames?.totalVideoFrames ?? 0,
     decodedBytes: (videoBytes(element) ?? Number.NaN) + (audioBytes(element) ?? Number.NaN),
     failed: error(element) !== null,
+    resting: fetchesNothing(element),
   };
 }

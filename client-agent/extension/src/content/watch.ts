@@ -38,16 +38,22 @@ interface Seat {
 export class Watch {
   readonly #say: (message: FromFrame) => void;
   readonly #onSource: (source: string) => void;
+  readonly #rests: (nowMs: number) => boolean;
   readonly #finder = new Finder((root) => this.#listen(root));
   readonly #seats = new Map<HTMLMediaElement, Seat>();
   #events = 0;
   #nextWalkMs = Number.NEGATIVE_INFINITY;
   #lastTickMs = Number.NEGATIVE_INFINITY;
 
-  /** `onSource` hears what a new session plays from. */
-  constructor(say: (message: FromFrame) => void, onSource: (source: string) => void) {
+  /** `onSource` hears what a new session plays from; `rests` tells whether the page's scripts fetch media with pauses. */
+  constructor(
+    say: (message: FromFrame) => void,
+    onSource: (source: string) => void,
+    rests: (nowMs: number) => boolean,
+  ) {
     this.#say = say;
     this.#onSource = onSource;
+    this.#rests = rests;
   }
 
   get busy(): boolean {
@@ -72,6 +78,11 @@ export class Watch {
     for (const element of this.#finder.elements()) if (!this.#seats.has(element)) this.#look(element);
   }
 
+  /** Somebody wants to hear of this session now. */
+  again(sessionId: string): void {
+    for (const [element, { session }] of this.#seats) if (session.id === sessionId) this.#look(element, true);
+  }
+
   /** The page goes, or the viewer has paused the extension. */
   leaveAll(): void {
     for (const [element, { session }] of this.#seats) this.#leave(element, session);
@@ -91,7 +102,7 @@ export class Watch {
     this.#look(element);
   };
 
-  #look(element: HTMLMediaElement): void {
+  #look(element: HTMLMediaElement, asked = false): void {
     let seat = this.#seats.get(element);
     const source = sourceOf(element);
     if (seat !== undefined && seat.source !== source) {
@@ -100,7 +111,10 @@ export class Watch {
     }
     seat ??= this.#seat(element, source);
     if (seat === undefined) return;
-    this.#pass(seat.session.observe(read(element), performance.now(), Date.now()));
+    const nowMs = performance.now();
+    const reading = read(element);
+    const resting = reading.resting || (source.startsWith("blob:") && this.#rests(nowMs));
+    this.#pass(seat.session.observe({ ...reading, resting }, nowMs, Date.now(), asked));
   }
 
   #seat(element: HTMLMediaElement, source: string): Seat | undefined {

@@ -5,6 +5,8 @@
 
 /** Held: for so long in play ... */
 const HELD_MS = 15_000;
+/** A player that is seen to rest is believed so much sooner. */
+const RESTING_FACTOR = 5;
 /** ... no new peak by more than this ... */
 const RISE_S = 1;
 /** ... and never below this share of the peak: players fetch in pieces of up to 10 s. */
@@ -25,8 +27,11 @@ export class GoalWatch {
     return this.#goalS;
   }
 
-  /** `playing`: state PLAYING. A seek or a new source starts the search again; what was learnt stays. */
-  observe(bufferS: number, remainingS: number | undefined, playing: boolean, nowMs: number): void {
+  /**
+   * `playing`: state PLAYING. `resting`: the player asks for nothing although it could. A seek or a new source starts
+   * the search again; what was learnt stays.
+   */
+  observe(bufferS: number, remainingS: number | undefined, playing: boolean, resting: boolean, nowMs: number): void {
     const stepMs = this.#lastMs === undefined ? 0 : Math.min(2000, Math.max(0, nowMs - this.#lastMs));
     this.#lastMs = nowMs;
     if (!playing) return;
@@ -40,7 +45,7 @@ export class GoalWatch {
       this.#heldMs = 0;
       return;
     }
-    this.#heldMs += stepMs;
+    this.#heldMs += resting ? stepMs * RESTING_FACTOR : stepMs;
     if (this.#heldMs >= HELD_MS && this.#peakS >= LEAST_S) this.#goalS = Math.max(this.#goalS, this.#peakS);
   }
 

@@ -22,6 +22,8 @@ export interface View {
 
 interface Entry {
   readonly frame: number;
+  /** When it last reported. */
+  readonly toldMs: number;
   view: View;
 }
 
@@ -33,7 +35,7 @@ export class Hub {
   }
 
   /** A frame reports. Returns what goes on to the network; undefined where there are too many sessions. */
-  report(frame: number, tab: number, report: Report, picture: Picture, servers: readonly Server[]) {
+  report(frame: number, tab: number, report: Report, picture: Picture, servers: readonly Server[], nowMs: number) {
     const known = this.#sessions.get(report.session_id);
     // A session is of the frame that began it: no other may speak for it.
     if (known !== undefined && known.frame !== frame) return undefined;
@@ -55,7 +57,7 @@ export class Hub {
       picture,
       servers,
     };
-    this.#sessions.set(report.session_id, { frame, view });
+    this.#sessions.set(report.session_id, { frame, toldMs: nowMs, view });
     return { ...report, servers };
   }
 
@@ -100,6 +102,15 @@ export class Hub {
         view.flows = news.flows;
         break;
     }
+  }
+
+  /** When this session last reported; long ago for a new one. */
+  toldMs(sessionId: string): number {
+    return this.#sessions.get(sessionId)?.toldMs ?? Number.NEGATIVE_INFINITY;
+  }
+
+  frameOf(sessionId: string): number | undefined {
+    return this.#sessions.get(sessionId)?.frame;
   }
 
   viewsOf(tab: number): View[] {

@@ -9,9 +9,20 @@ export const MEDIA_PORT = "media";
 
 export type FromFrame =
   | { readonly type: "report"; readonly report: Report; readonly picture: Picture }
-  /** Host names that media seems to come from: for asking the viewer, never sent on. */
-  | { readonly type: "hosts"; readonly hosts: readonly string[] };
-export type ToFrame = { readonly type: "tick" } | { readonly type: "stop" };
+  /** Hosts that media seems to come from: for asking the viewer, never sent on. */
+  | { readonly type: "hosts"; readonly hosts: readonly MediaHost[] };
+export type ToFrame =
+  | { readonly type: "tick" }
+  | { readonly type: "stop" }
+  /** This session's connections have changed: report now. */
+  | { readonly type: "again"; readonly session_id: string };
+
+/** A host that media comes from, as the page knows it. */
+export interface MediaHost {
+  readonly name: string;
+  /** Its last answer came by HTTP/3; absent: not told. */
+  readonly http3?: boolean;
+}
 
 /** A server that carries media, as the browser knows it. */
 export interface Server {
@@ -19,6 +30,12 @@ export interface Server {
   readonly address: string;
   /** The URL's port; with Alt-Svc the connection's may differ. */
   readonly port: number;
+  /** Media requests to it were under way since the last report. */
+  readonly busy?: boolean;
+  /** Its last answer came by HTTP/3; absent: not known. */
+  readonly http3?: boolean;
+  /** The UDP port that it has announced for HTTP/3 (Alt-Svc). */
+  readonly http3_port?: number;
 }
 
 /** A report as the host and the station's web interface take it. */
@@ -52,6 +69,8 @@ export type FromHost =
   /** The host has taken this report off the pipe. */
   | { readonly type: "ack"; readonly session_id: string; readonly sequence_number: number }
   | { readonly type: "error"; readonly message: string }
+  /** The connections are others than those of the last report: report now. */
+  | { readonly type: "again"; readonly session_id: string }
   | News;
 
 const DECISIONS: ReadonlySet<string> = new Set(["STEER", "KEEP", "RELEASE"]);
@@ -85,6 +104,8 @@ export function fromHost(value: unknown): FromHost | undefined {
       return { type: "ack", session_id, sequence_number: number("sequence_number") ?? 0 };
     case "error":
       return { type: "error", message: text("message") ?? "" };
+    case "again":
+      return { type: "again", session_id };
     case "assessment":
       return { type: "assessment", session_id, critical: fields.critical === true };
     case "advice":

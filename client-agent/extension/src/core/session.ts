@@ -56,15 +56,15 @@ export class Session {
 
   /**
    * Takes a reading. `nowMs` is a clock that never runs backwards, `wallMs` the time of day.
-   * Returns what is to be reported now, or undefined.
+   * Returns what is to be reported now, or undefined. `asked`: somebody wants to hear, though nothing may have changed.
    */
-  observe(reading: Reading, nowMs: number, wallMs: number): Spoken | undefined {
+  observe(reading: Reading, nowMs: number, wallMs: number, asked = false): Spoken | undefined {
     const before = this.#last?.state;
     const playback = this.#machine.observe(reading, nowMs);
     this.#last = playback;
     this.#lastReading = reading;
     if (playback.state === "SEEKING" && before !== "SEEKING") this.#goal.restart();
-    this.#goal.observe(playback.bufferS, playback.remainingS, playback.state === "PLAYING", nowMs);
+    this.#goal.observe(playback.bufferS, playback.remainingS, playback.state === "PLAYING", reading.resting, nowMs);
     const switched = this.#quality.observe(reading.width, reading.height);
     if (switched) this.#rate.restart();
     this.#rate.observe(reading.decodedBytes, reading.positionS);
@@ -77,7 +77,8 @@ export class Session {
     if (this.#pending !== undefined) {
       return sinceMs >= LEAST_GAP_MS ? this.#say(this.#pending, nowMs, wallMs) : undefined;
     }
-    return sinceMs >= this.#periodMs(nowMs) - SLACK_MS ? this.#say("PERIODIC", nowMs, wallMs) : undefined;
+    const dueMs = asked ? LEAST_GAP_MS : this.#periodMs(nowMs) - SLACK_MS;
+    return sinceMs >= dueMs ? this.#say("PERIODIC", nowMs, wallMs) : undefined;
   }
 
   /** The last report: the viewer left, or the page took the player away. */

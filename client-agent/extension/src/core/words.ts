@@ -40,6 +40,8 @@ export interface Reading {
   /** Encoded bytes decoded so far, sound included; NaN where the browser does not tell. */
   readonly decodedBytes: number;
   readonly failed: boolean;
+  /** The player asks for nothing although it could: it holds what it aims at. */
+  readonly resting: boolean;
 }
 
 /** One report, in the fields of steerline.report.v1.PlaybackReport, without the flows. */
