@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steerline_testbed.experiment import cli
+from steerline_testbed.experiment import cli, options
 from steerline_testbed.experiment.errors import ExperimentError
 from steerline_testbed.experiment.settings import RunSettings, parse_overrides
 
@@ -66,14 +66,14 @@ def test_overrides_are_toml_values_of_a_part() -> None:
 )
 def test_lines_by_count_or_by_rate(count: int | None, text: str, rates: tuple[float, ...]) -> None:
     """One rate for some lines, or a rate for each."""
-    assert cli.lines_of(count, text) == rates
+    assert options.lines_of(count, text) == rates
 
 
 @pytest.mark.parametrize(("count", "text"), [(3, "20,10"), (None, "fast"), (0, "10")])
 def test_lines_that_contradict_themselves_are_refused(count: int | None, text: str) -> None:
     """The error names the option."""
     with pytest.raises(ExperimentError, match="--line"):
-        cli.lines_of(count, text)
+        options.lines_of(count, text)
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -85,7 +85,7 @@ def parsed(*arguments: str) -> argparse.Namespace:
 
 def test_the_options_default_to_the_settings_defaults() -> None:
     """`run --out X` is a run with every default."""
-    assert cli.settings_of(parsed("run", "--out", "x")) == RunSettings()
+    assert options.settings_of(parsed("run", "--out", "x")) == RunSettings()
 
 
 def test_every_option_reaches_its_setting() -> None:
@@ -96,13 +96,13 @@ def test_every_option_reaches_its_setting() -> None:
         "congestion_control": "bbr", "line_mbps": (6.0, 7.0), "mode": "reactive-with-fallback",
         "station_side": "B", "overrides": {"controller.damping_s": 1},
     }  # fmt: skip
-    options = parsed(
+    given = parsed(
         "run", "--out", "x", "--strategy", "single", "--videos", "2", "--flows", "3", "--duration", "100",
         "--seed", "4", "--traffic-start", "5", "--traffic-interval", "0.5", "--browsers", "0", "--nat",
         "--best-effort", "single", "--rule", "off", "--congestion-control", "bbr", "--line-mbps", "6,7",
         "--mode", "reactive-with-fallback", "--station-side", "B", "--set", "controller.damping_s=1",
     )  # fmt: skip
-    assert cli.settings_of(options) == RunSettings.parse(wanted)
+    assert options.settings_of(given) == RunSettings.parse(wanted)
 
 
 def test_resume_keeps_a_complete_run(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+_PICTURE = {"type": "image/jpeg", "quality": 0.8}
+
 
 class PageError(Exception):
     """A script threw in the page."""
@@ -66,5 +68,6 @@ class Driven:
         return None if text is None else json.loads(text)
 
     def screenshot(self, tab: str, path: Path) -> None:
-        """What a viewer of this tab sees now, as PNG."""
-        path.write_bytes(base64.b64decode(self._contexts.capture_screenshot(context=tab)))
+        """What a viewer of this tab sees now, as JPEG."""
+        picture = self._contexts.capture_screenshot(context=tab, format=_PICTURE)
+        path.write_bytes(base64.b64decode(picture))

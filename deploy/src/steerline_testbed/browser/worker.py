@@ -100,7 +100,7 @@ class Worker:
         while browser.alive():
             if self._ending.wait(WATCH_S):
                 return
-        _say(f"{self._plan.browser} has ended by itself, or was killed; its log: {self._plan.log}")
+        _say(f"{self._plan.browser} has ended by itself, or was killed; its log is {self._plan.log.name}")
         self._home.remove()
         os._exit(GONE)
 
@@ -180,7 +180,7 @@ class Worker:
             if not tab.opened:
                 continue
             which = f"-tab{number}" if len(tabs) > 1 else ""
-            path = Path(f"{self._plan.screenshots}{which}-{at_s:03.0f}s.png")
+            path = Path(f"{self._plan.screenshots}{which}-{at_s:03.0f}s.jpg")
             try:
                 browser.screenshot(tab.context, path)
             except WebDriverException as error:

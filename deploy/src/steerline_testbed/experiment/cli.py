@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from steerline_testbed.experiment import campaign, demo, media
+from steerline_testbed.experiment import campaign, demo_command, media
 from steerline_testbed.experiment.errors import ExperimentError
 from steerline_testbed.experiment.media_recipe import Recipe
-from steerline_testbed.experiment.progress import Picture, Plain, Progress
+from steerline_testbed.experiment.options import add_run_options, settings_of
+from steerline_testbed.experiment.progress import showing
 from steerline_testbed.experiment.results import finished
 from steerline_testbed.experiment.run import Order, execute
-from steerline_testbed.experiment.settings import STRATEGIES, RunSettings, parse_overrides
 from steerline_testbed.experiment.words import mbps, percent, ratio, seconds
 
 Command = Callable[[argparse.Namespace], int]
@@ -31,7 +30,7 @@ def register(subparsers: Any) -> None:
     """
     _register_media(subparsers)
     _register_run(subparsers)
-    _register_demo(subparsers)
+    demo_command.register(subparsers)
     _register_campaign(subparsers)
 
 
@@ -53,93 +52,6 @@ def media_command(options: argparse.Namespace) -> int:
         mean, deviation = stream["mean_bps"] / 1e6, stream["deviation_bps"] / 1e3
         print(f"{name}: {mean:.3f} Mbps, standard deviation {deviation:.0f} kbps")
     return 0
-
-
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of one run; their defaults are RunSettings'."""
-    known = ", ".join(STRATEGIES)
-    default = RunSettings()
-    add = parser.add_argument
-    add("--strategy", default=default.strategy, help=f"{known} (default: %(default)s)")
-    add("--player", default=default.player, help="headless (default), chromium or firefox")
-    add("--page", default=default.page, help="a browser's: dashjs (default), hlsjs, shaka, mp4 or webm")
-    add("--http", default=default.http, help="a browser's: 1.1 (default), 2 or 3")
-    add("--tabs", action="store_true", help="a browser's: two tabs that play and a third that is paused")
-    add("--show", action="store_true", help="the browser in a window, where there is a display")
-    add("--screenshot-at", default="", metavar="S,S", help="a browser's pictures, into raw/")
-    add("--videos", type=int, default=default.videos, help="players, each with its own viewer (default: 1)")
-    add("--flows", type=int, default=default.flows, help="downloads (default: %(default)s)")
-    add("--duration", type=float, default=default.duration_s, metavar="S", help="seconds (default: 420)")
-    add("--seed", type=int, default=default.seed, help="of everything that is left to chance (default: 1)")
-    add("--traffic-start", type=float, default=default.traffic_start_s, metavar="S", help="(default: 60)")
-    add("--traffic-interval", type=float, default=default.traffic_interval_s, metavar="S",
-        help="seconds between two downloads' starts (default: 1)")  # fmt: skip
-    add("--browsers", type=int, default=default.browsers, help="customers who browse, 0 or 1 (default: 1)")
-    add("--nat", action="store_true", help="the viewers are behind a home router")
-    add("--best-effort", default=default.best_effort, help="round-robin (default) or single")
-    add("--rule", default=default.rule, help="the player's rate rule: on (default), off, or a page's default")
-    add("--congestion-control", default=default.congestion_control, help="cubic (default), bbr, ...")
-    add("--lines", type=int, default=None, help="leased lines of one rate (default: 5)")
-    add("--line-mbps", default="10", help="Mbps of each line; 20,10,10 for unequal ones (default: 10)")
-    add("--mode", default=default.mode, help="reactive (default) or reactive-with-fallback")
-    add("--station-side", default=default.station_side, help="A (default) or B")
-    add("--set", action="append", default=[], metavar="PART.KEY=VALUE", dest="overrides",
-        help="a setting of controller, station or agent, as in controller.damping_s=5")  # fmt: skip
-
-
-def settings_of(options: argparse.Namespace) -> RunSettings:
-    """The settings that the options ask for. Raises ExperimentError naming the wrong one."""
-    return RunSettings.parse(
-        {
-            "strategy": options.strategy,
-            "player": options.player,
-            "page": options.page,
-            "http": options.http,
-            "tabs": options.tabs,
-            "show": options.show,
-            "screenshot_at_s": times_of(options.screenshot_at),
-            "videos": options.videos,
-            "flows": options.flows,
-            "duration_s": options.duration,
-            "seed": options.seed,
-            "traffic_start_s": options.traffic_start,
-            "traffic_interval_s": options.traffic_interval,
-            "browsers": options.browsers,
-            "nat": options.nat,
-            "best_effort": options.best_effort,
-            "rule": options.rule,
-            "congestion_control": options.congestion_control,
-            "line_mbps": lines_of(options.lines, options.line_mbps),
-            "mode": options.mode,
-            "station_side": options.station_side,
-            "overrides": parse_overrides(options.overrides),
-        }
-    )
-
-
-def times_of(text: str) -> tuple[float, ...]:
-    """`10,100` as seconds. Raises ExperimentError."""
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise ExperimentError(f"--screenshot-at is {text!r}; allowed: seconds, as in 10,100") from None
-
-
-def lines_of(count: int | None, text: str) -> tuple[float, ...]:
-    """`5` lines of `10` Mbps, or `20,10,10`. Raises ExperimentError."""
-    try:
-        rates = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ExperimentError(
-            f"--line-mbps is {text!r}; allowed: 10, or one rate per line as in 20,10,10"
-        ) from None
-    if len(rates) == 1:
-        if count is not None and not 1 <= count <= 32:
-            raise ExperimentError(f"--lines is {count}; allowed: 1 to 32")
-        return rates * (5 if count is None else count)
-    if count is not None and count != len(rates):
-        raise ExperimentError(f"--lines is {count}, but --line-mbps names {len(rates)} lines")
-    return rates
 
 
 def _register_run(subparsers: Any) -> None:
@@ -169,45 +81,6 @@ def run_command(options: argparse.Namespace) -> int:
     print(short_text(summary))
     print(options.out / "summary.json")
     return 0 if summary["valid"] else 3
-
-
-def _register_demo(subparsers: Any) -> None:
-    parser = subparsers.add_parser("demo", help="a video starves, then is rescued: two runs and a report")
-    add = parser.add_argument
-    add("--out", type=Path, default=Path("results/demo"), help="folder of the results (default: %(default)s)")
-    add("--duration", type=float, default=200.0, metavar="S", help="seconds of each run (default: 200)")
-    add("--traffic-start", type=float, default=30.0, metavar="S", help="(default: 30)")
-    add("--flows", type=int, default=20, help="downloads (default: 20)")
-    add("--seed", type=int, default=1)
-    add("--strategies", default=",".join(demo.STRATEGIES), help="in this order (default: %(default)s)")
-    add("--nat", action="store_true", help="the viewer is behind a home router")
-    add("--plain", action="store_true", help="plain lines instead of a live picture")
-    parser.set_defaults(command=demo_command)
-
-
-def demo_command(options: argparse.Namespace) -> int:
-    """Runs the demo, prints its table. Exit status 0 when both runs count, else 3."""
-    base = RunSettings.parse(
-        {
-            "duration_s": options.duration,
-            "traffic_start_s": options.traffic_start,
-            "flows": options.flows,
-            "seed": options.seed,
-            "nat": options.nat,
-        }
-    )
-    strategies = [
-        RunSettings.parse({"strategy": name.strip()}).strategy for name in options.strategies.split(",")
-    ]
-    again = (
-        f"steerline-testbed demo --out {options.out} --flows {options.flows} --duration {options.duration:g}"
-    )
-    again += f" --traffic-start {options.traffic_start:g} --seed {options.seed}" + " --nat" * options.nat
-    with showing(Console(stderr=True), options.plain) as progress:
-        results = demo.run_demo(base, strategies, options.out, again, progress)
-    print(demo.table_text(results))
-    print(f"\nThe report: {options.out / 'report.html'}")
-    return 0 if all(one.summary["valid"] for one in results) else 3
 
 
 def _register_campaign(subparsers: Any) -> None:
@@ -281,16 +154,6 @@ def short_text(summary: Any) -> str:
     if not summary["valid"]:
         lines.append("THIS RUN DOES NOT COUNT: " + "; ".join(summary["invalid_because"]))
     return "\n".join(lines)
-
-
-@contextmanager
-def showing(console: Console, plain: bool = False) -> Generator[Progress]:
-    """A live picture where there is a terminal, plain lines elsewhere."""
-    if plain or not console.is_terminal:
-        yield Plain(console)
-        return
-    with Picture(console) as picture:
-        yield picture
 
 
 def main() -> None:

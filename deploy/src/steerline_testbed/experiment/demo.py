@@ -17,6 +17,15 @@ from steerline_testbed.experiment.settings import RunSettings
 STRATEGIES = ("single", "buffer-threshold")
 
 
+PICTURE_EVERY_S = 10.0
+
+
+def picture_times(duration_s: float) -> tuple[float, ...]:
+    """When screenshots are taken: often enough that one falls into a stall. The last is of the end."""
+    count = int((duration_s - 2) / PICTURE_EVERY_S)
+    return (*(PICTURE_EVERY_S * number for number in range(1, count + 1)), duration_s - 2)
+
+
 def run_demo(
     base: RunSettings, strategies: Sequence[str], out: Path, command: str, progress: Progress
 ) -> list[Result]:

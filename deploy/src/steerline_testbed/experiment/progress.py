@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
@@ -166,3 +167,13 @@ class Picture:
 def _bar(share: float, style: str) -> Text:
     full = round(max(0.0, min(1.0, share)) * BAR_CELLS)
     return Text("█" * full, style=style) + Text("░" * (BAR_CELLS - full), style="dim")
+
+
+@contextmanager
+def showing(console: Console, plain: bool = False) -> Generator[Progress]:
+    """A live picture where there is a terminal, plain lines elsewhere."""
+    if plain or not console.is_terminal:
+        yield Plain(console)
+        return
+    with Picture(console) as picture:
+        yield picture

@@ -13,6 +13,7 @@ from steerline_testbed.experiment import compare
 from steerline_testbed.experiment import figure_style as look
 from steerline_testbed.experiment.atomic import replace_file
 from steerline_testbed.experiment.compare import Result
+from steerline_testbed.experiment.pictures import choose, find_shots
 from steerline_testbed.experiment.series import DecisionRow
 from steerline_testbed.experiment.words import percent, ratio, seconds
 
@@ -42,12 +43,13 @@ def write_report(results: Sequence[Result], path: Path, title: str, command: str
         trim_blocks=True,
     )
     text = environment.get_template("report.html.j2").render(
-        **_facts(results), svg=_drawings(results), title=title, command=command, made_at=made_at
+        **_facts(results, path.parent), svg=_drawings(results), title=title, command=command, made_at=made_at
     )
     replace_file(path, text.encode())
 
 
-def _facts(results: Sequence[Result]) -> dict[str, Any]:
+def _facts(results: Sequence[Result], folder: Path) -> dict[str, Any]:
+    pictures = [(one, find_shots(folder / one.name / "raw", one.recording.of_video(1))) for one in results]
     summaries = [one.summary for one in results]
     settings = summaries[0]["settings"]
     rates: Sequence[float] = settings["line_mbps"]
@@ -69,9 +71,23 @@ def _facts(results: Sequence[Result]) -> dict[str, Any]:
         "strategies": [(one.name, STRATEGIES[one.name]) for one in results if one.name in STRATEGIES],
         "captions": {"buffers": _buffers_caption(results), "lines": _lines_caption(results)},
         "decisions": [_decisions(one) for one in results],
+        "player": _player(summaries[0]),
+        "shots": [(one.name, choose(shots, one.summary["duration_s"])) for one, shots in pictures if shots],
         "congestion_control": ", ".join(seen) or "not seen",
         "cpu": " and ".join(percent(load) for load in loads) or "–",
     }
+
+
+def _player(summary: Mapping[str, Any]) -> str:
+    browser: Mapping[str, Any] | None = summary.get("browser")
+    if browser is None:
+        return "The player is Steerline's own, without a screen."
+    version = str(browser["version"]).rpartition(" ")[2]
+    return (
+        f"The player is a page ({browser['page']}) in a real {str(browser['name']).capitalize()} {version}. "
+        "Steerline's extension sees what the page's video does, and reports it through the program beside "
+        "the browser."
+    )
 
 
 def _verdict(one: Result) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from steerline_testbed.browser.audience import Audience
-from steerline_testbed.browser.web import page_locations
 from steerline_testbed.experiment import servers
 from steerline_testbed.experiment.agent import agent_command, find_agent
 from steerline_testbed.experiment.clock import Zero, monotonic_s
@@ -56,7 +55,11 @@ class Stage:
         station = self.network.station_settings(**options)
         self.cast["application station"] = self.network.start_station(station)
         directory = self.network.directory
-        pages = page_locations() if settings.player != "headless" else ""
+        pages = ""
+        if settings.player != "headless":
+            from steerline_testbed.browser.web import page_locations
+
+            pages = page_locations()
         for node, command in (
             ("video-server", servers.prepare_video_server(directory, media, pages)),
             ("download-server", servers.prepare_download_server(directory)),
