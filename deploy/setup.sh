@@ -27,6 +27,7 @@ packages=(
   "redis-server|redis-server|sessions, decisions and time series"
   "ffmpeg|ffmpeg|makes the video"
   "nginx|nginx-light|serves the video and the downloads"
+  "caddy|caddy|speaks HTTP/3 to browsers, which nginx cannot"
   "nft|nftables|the household's address translation"
   "tc|iproute2|namespaces and shaped lines"
   "ethtool|ethtool|turns offloads off"
@@ -128,7 +129,7 @@ fi
 
 # ------------------------------------------------------------ node
 if ! compgen -G 'node_modules/@bufbuild/buf-linux-*/bin/buf' >/dev/null || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-  say "installing node packages (package-lock.json): buf for the wire, the extension's tools"
+  say "installing node packages (package-lock.json): buf for the wire, the extension's tools, the pages' players"
   log=$(mktemp)
   npm ci --no-audit --no-fund >"$log" 2>&1 || { tail -n 20 "$log" >&2; die "npm ci failed (above)"; }
   rm -f "$log"

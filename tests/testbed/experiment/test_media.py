@@ -77,7 +77,7 @@ def _refusing(call: int, real: Callable[..., None]) -> Callable[..., None]:
 
 def test_a_failure_leaves_no_half_made_film(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When encoding fails in the middle nothing is found afterwards, and nothing lies about."""
-    monkeypatch.setattr(media, "_ffmpeg", _refusing(3, media._ffmpeg))  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(media, "run_ffmpeg", _refusing(3, media.run_ffmpeg))
     with pytest.raises(MediaError):
         media.ensure(SMALL, tmp_path)
     assert media.find(SMALL, tmp_path) is None

@@ -61,7 +61,7 @@ def ensure(recipe: Recipe, cache: Path | None = None, progress: Progress | None 
         raise ToolMissingError("ffmpeg", "install it (Debian, Ubuntu: apt-get install ffmpeg)")
     cache.mkdir(parents=True, exist_ok=True)
     _assert_room(recipe, cache)
-    with _only_one(cache / f".{recipe.key}.lock", tell):
+    with only_one(cache / f".{recipe.key}.lock", progress):
         found = find(recipe, cache)  # somebody else may have made it while we waited
         if found is not None:
             return found
@@ -93,12 +93,14 @@ def _assert_room(recipe: Recipe, cache: Path) -> None:
 
 
 @contextmanager
-def _only_one(lock: Path, tell: Progress) -> Generator[None]:
+def only_one(lock: Path, progress: Progress | None) -> Generator[None]:
+    """Holds the lock; waits, and says so, while another process makes the same."""
     with lock.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell("waiting for another run that makes the video", 0.0)
+            if progress is not None:
+                progress("waiting for another run that makes the video", 0.0)
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
@@ -107,7 +109,7 @@ def _make(recipe: Recipe, work: Path, tell: Progress) -> Path:
     loops = [_loop(recipe, rate, work, tell) for rate in recipe.rates]
     tell("encoding audio", 0.0)
     audio = work / "audio.mp4"
-    _ffmpeg(
+    run_ffmpeg(
         "-f lavfi -i anoisesrc=color=pink:amplitude=0.3:sample_rate=48000:seed=1",
         f"-t {recipe.duration_s} -ac 2 -c:a aac -b:a {recipe.audio_bps}",
         audio,
@@ -119,14 +121,14 @@ def _make(recipe: Recipe, work: Path, tell: Progress) -> Path:
     for loop in loops:
         inputs += ["-stream_loop -1 -i", loop]
     maps = " ".join(f"-map {index}:v" for index in range(len(loops)))
-    _ffmpeg(
+    run_ffmpeg(
         *inputs,
         "-i",
         audio,
         f"{maps} -map {len(loops)}:a -c copy -t {recipe.duration_s} -f dash -seg_duration {SEGMENT_S}",
         "-use_template 1 -use_timeline 0 -dash_segment_type mp4",
         "-adaptation_sets",
-        _Whole("id=0,streams=v id=1,streams=a"),
+        Whole("id=0,streams=v id=1,streams=a"),
         "-init_seg_name init-$RepresentationID$.m4s -media_seg_name seg-$RepresentationID$-$Number%05d$.m4s",
         out / "manifest.mpd",
     )
@@ -162,14 +164,14 @@ def _loop(recipe: Recipe, rate: VideoRate, work: Path, tell: Progress) -> Path:
         for piece in pieces:
             joined.write(piece.read_bytes())
     looped = work / f"{rate.height}.mp4"
-    _ffmpeg(f"-f h264 -framerate {FRAMES_PER_SECOND} -i", bare, "-c copy", looped)
+    run_ffmpeg(f"-f h264 -framerate {FRAMES_PER_SECOND} -i", bare, "-c copy", looped)
     return looped
 
 
 def _encode_segment(rate: VideoRate, index: int, bps: float, path: Path) -> None:
     frames = FRAMES_PER_SECOND * SEGMENT_S
     kbps = f"{max(8, round(bps / 1000))}k"
-    _ffmpeg(
+    run_ffmpeg(
         f"-f lavfi -ss {index * SEGMENT_S}",
         f"-i testsrc2=size={rate.width}x{rate.height}:rate={FRAMES_PER_SECOND}",
         f"-vf noise=alls={rate.noise}:allf=t:all_seed={index + 1},setdar=16/9 -frames:v {frames}",
@@ -218,15 +220,15 @@ def _measure(recipe: Recipe, out: Path) -> dict[str, object]:
     }
 
 
-class _Whole(str):
+class Whole(str):
     """An argument with a space in it."""
 
 
-def _ffmpeg(*parts: str | Path) -> None:
-    """Runs ffmpeg. A text is split at its spaces; a path or a _Whole is one argument."""
+def run_ffmpeg(*parts: str | Path) -> None:
+    """Runs ffmpeg. A text is split at its spaces; a path or a Whole is one argument. Raises MediaError."""
     arguments: list[str] = []
     for part in parts:
-        arguments += [str(part)] if isinstance(part, Path | _Whole) else part.split()
+        arguments += [str(part)] if isinstance(part, Path | Whole) else part.split()
     done = subprocess.run(
         ["ffmpeg", "-nostdin", "-v", "error", "-y", *arguments],
         capture_output=True,

@@ -62,14 +62,14 @@ def nginx_configuration(prefix: Path, locations: str = "", port: int = 80) -> st
     return _BASE.format(prefix=prefix, locations=locations, port=port)
 
 
-def prepare_video_server(directory: Path, media: Path, more_locations: str = "") -> list[str]:
+def prepare_video_server(directory: Path, media: Path, more: str = "", port: int = 80) -> list[str]:
     """Lays out the video server below `directory`; returns the command to run in its namespace.
 
-    The manifest is at /video/manifest.mpd. `more_locations` is what browsers want beside it.
+    The manifest is at /video/manifest.mpd. `more` are directives of the server: what browsers want beside it.
     """
     prefix = _prefix(directory / "video-server")
-    locations = f'    location /video/ {{ alias "{media}/"; }}\n{more_locations}'
-    return _write(prefix, locations)
+    locations = f'    location /video/ {{ alias "{media}/"; }}\n{more}'
+    return _write(prefix, locations, port)
 
 
 def prepare_download_server(directory: Path) -> list[str]:
@@ -78,7 +78,7 @@ def prepare_download_server(directory: Path) -> list[str]:
     /big.bin never ends within an experiment; /object-<n>k.bin are what web pages are made of.
     """
     prefix = _prefix(directory / "download-server")
-    _sparse(prefix / "html" / "big.bin", BIG_FILE_BYTES)
+    make_endless(prefix / "html" / "big.bin")
     for kib in OBJECT_KIB:
         _sparse(prefix / "html" / f"object-{kib}k.bin", kib * 1024)
     return _write(prefix, "")
@@ -89,10 +89,15 @@ def _prefix(prefix: Path) -> Path:
     return prefix
 
 
-def _write(prefix: Path, locations: str) -> list[str]:
+def _write(prefix: Path, locations: str, port: int = 80) -> list[str]:
     configuration = prefix / "nginx.conf"
-    configuration.write_text(nginx_configuration(prefix, locations))
+    configuration.write_text(nginx_configuration(prefix, locations, port))
     return ["nginx", "-p", str(prefix), "-c", str(configuration), "-e", "stderr"]
+
+
+def make_endless(path: Path) -> None:
+    """A file that no download finishes within an experiment, and that takes no room."""
+    _sparse(path, BIG_FILE_BYTES)
 
 
 def _sparse(path: Path, size_bytes: int) -> None:

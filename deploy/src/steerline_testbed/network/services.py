@@ -26,19 +26,24 @@ SITE = "home"
 
 
 class Certificates:
-    """The run's own authority and the station's certificate, as PEM files of the run's directory."""
+    """The run's own authority and the certificates it gives, as PEM files of the run's directory."""
 
     def __init__(self, directory: Path, addresses: tuple[str, ...]) -> None:
+        self._directory = directory
+        self._authority = trustme.CA(organization_name="Steerline testbed")
         self.ca = directory / "ca.pem"
-        self.certificate = directory / "station.pem"
-        self.key = directory / "station.key"
-        authority = trustme.CA(organization_name="Steerline testbed")
-        station = authority.issue_cert(*addresses, "127.0.0.1", "localhost")
         directory.mkdir(exist_ok=True)
-        authority.cert_pem.write_to_path(str(self.ca))
-        self.certificate.write_bytes(b"".join(blob.bytes() for blob in station.cert_chain_pems))
-        self.key.touch(mode=0o600)
-        self.key.write_bytes(station.private_key_pem.bytes())
+        self._authority.cert_pem.write_to_path(str(self.ca))
+        self.certificate, self.key = self.issue("station", *addresses, "127.0.0.1", "localhost")
+
+    def issue(self, name: str, *addresses: str) -> tuple[Path, Path]:
+        """A certificate for these addresses, and its key, as the files `name`.pem and `name`.key."""
+        certificate, key = self._directory / f"{name}.pem", self._directory / f"{name}.key"
+        made = self._authority.issue_cert(*addresses)
+        certificate.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
+        key.touch(mode=0o600)
+        key.write_bytes(made.private_key_pem.bytes())
+        return certificate, key
 
 
 def controller_settings(plan: Plan, directory: Path, hosts: bool = True) -> dict[str, Any]:

@@ -107,8 +107,9 @@
     #watchDownloads(segment) {
       new PerformanceObserver((list) => {
         for (const entry of list.getEntries()) {
-          const protocol = entry.nextHopProtocol || "unknown";
-          this.#protocols.set(protocol, (this.#protocols.get(protocol) ?? 0) + 1);
+          const protocol = entry.nextHopProtocol;
+          // Without one it came from no server: from a cache, or from the address itself.
+          if (protocol) this.#protocols.set(protocol, (this.#protocols.get(protocol) ?? 0) + 1);
           if (segment.test(entry.name)) {
             const more = { bytes: entry.encodedBodySize, duration_s: seconds(entry.duration / 1000), protocol };
             this.#push({ ...this.#record("segment"), ...more });
@@ -221,7 +222,7 @@
   }
 
   function refuse(message) {
-    document.getElementById("message").textContent = message;
+    window.showMessage(message);
     throw new RangeError(message);
   }
 
@@ -232,5 +233,16 @@
     return observer;
   }
 
-  window.steerlinePage = { choice, number, observe };
+  /** Says below the title how a player with rules of its own was set. */
+  function describe({ player, rule, goal }) {
+    const rate = rule === "off" ? "always the top rate" : `${player}'s own rate rule`;
+    const ahead = goal === null ? "its own buffer goal" : `a buffer goal of ${goal} s`;
+    document.getElementById("what").textContent = `With ${rate} and ${ahead}.`;
+  }
+
+  function start(video) {
+    video.play().catch((error) => window.showMessage(`It does not start by itself: ${error.message}`));
+  }
+
+  window.steerlinePage = { choice, number, observe, describe, start };
 })();

@@ -1,6 +1,16 @@
-// The line and the bar below the video: what the recorder knows, for the people in front of the screen.
+// The bar and the line below the video: what the observer knows, for the people in front of the screen.
 (() => {
   const REFRESH_MS = 500;
+  const FULL_S = 60;
+  const LINE = [
+    ["state", "Film"],
+    ["position", "At"],
+    ["buffer", "Buffered"],
+    ["quality", "Quality"],
+    ["stalls", "Stalls"],
+    ["startup", "Began after"],
+    ["protocol", "Protocol"],
+  ];
   const WORDS = {
     STARTING: "starting",
     PLAYING: "playing",
@@ -16,20 +26,36 @@
     document.getElementById(id).textContent = text;
   };
 
+  function build(video) {
+    const line = LINE.map(([id, title]) => `<div><dt>${title}</dt><dd id="${id}"></dd></div>`).join("");
+    video.insertAdjacentHTML(
+      "afterend",
+      `<div id="bar" title="buffered playtime"><div id="level"></div></div>
+       <div class="scale"><span>0 s</span><span>buffered playtime</span><span>${FULL_S} s</span></div>
+       <dl>${line}</dl><p id="message"></p>`,
+    );
+  }
+
+  /** Shows what goes wrong before there is a player. */
+  window.showMessage = (message) => {
+    if (!document.getElementById("message")) build(document.querySelector("video"));
+    tell("message", message);
+  };
+
   window.showPage = (observer) => {
-    const full_s = Number(document.getElementById("bar").dataset.full);
+    build(observer.video);
     const show = () => {
       const now = observer.now();
       document.body.dataset.state = now.player_state;
       tell("state", WORDS[now.player_state]);
       tell("position", clock(now.position_s));
       tell("buffer", `${now.buffer_s.toFixed(1)} s`);
-      const rate = now.bitrate_kbps === null ? "" : ` at ${(now.bitrate_kbps / 1000).toFixed(2)} Mbit/s`;
+      const rate = now.bitrate_kbps === null ? "" : `, ${(now.bitrate_kbps / 1000).toFixed(2)} Mbit/s`;
       tell("quality", now.height === null ? "–" : `${now.height}p${rate}`);
-      tell("stalls", now.stall_count === 0 ? "none" : `${now.stall_count}, together ${now.stall_s.toFixed(1)} s`);
+      tell("stalls", now.stall_count === 0 ? "none" : `${now.stall_count}, ${now.stall_s.toFixed(1)} s`);
       tell("startup", now.startup_s === null ? "–" : `${now.startup_s.toFixed(1)} s`);
       tell("protocol", Object.keys(observer.protocols()).join(", ") || "–");
-      document.getElementById("level").style.width = `${Math.min(100, (100 * now.buffer_s) / full_s)}%`;
+      document.getElementById("level").style.width = `${Math.min(100, (100 * now.buffer_s) / FULL_S)}%`;
       if (now.failure) tell("message", `The player gave up: ${now.failure}`);
     };
     show();
