@@ -71,7 +71,10 @@ async def station(
 ) -> RunningStation:
     """A station with TLS, connected to the controller."""
     started = await start_station(
-        steering_port=controller.port, tls=True, customer_networks=["127.0.0.0/8", "198.18.0.0/16"]
+        steering_port=controller.port,
+        tls=True,
+        customer_networks=["127.0.0.0/8", "198.18.0.0/16"],
+        listen={"reports": "127.0.0.1:0", "rest": "127.0.0.1:0", "web": "127.0.0.1:0"},
     )
 
     async def connected() -> bool:

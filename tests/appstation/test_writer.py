@@ -109,6 +109,22 @@ async def test_flush_ends_in_time() -> None:
         assert await writer.flush(0.1) == 1
 
 
+async def test_ends_though_the_sink_swallows_the_cancellation() -> None:
+    """A client of a store that takes the cancellation for its own does not keep the writer alive."""
+    began = asyncio.Event()
+
+    class Swallowing:
+        async def write(self, records: Sequence[AnyRecord], now_s: float) -> None:
+            began.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+    writer = Writer("test", Swallowing(), Clock())
+    put(writer, 1)
+    async with asyncio.timeout(2), running(writer):
+        await began.wait()
+
+
 async def test_json_lines(tmp_path: Path) -> None:
     """Each record is a line; a path that cannot be written is an unavailable store that names it."""
     path = tmp_path / "record.jsonl"

@@ -74,7 +74,12 @@ class Writer:
             await self._filled.wait()
             if not self._batch and len(self._queue) < BATCH:
                 await asyncio.sleep(GATHER_S)
-            if await self._write_batch():
+            written = await self._write_batch()
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # A store's client may have taken the cancellation for its own time-out, and ended well.
+                raise asyncio.CancelledError
+            if written:
                 wait_s = LEAST_WAIT_S
             else:
                 await asyncio.sleep(wait_s)
