@@ -28,6 +28,7 @@ retention_s = 86400
 [listen]
 reports = "198.18.3.1:50051"
 rest = "127.0.0.1:8080"
+web = "198.18.3.1:8443"
 [tls]
 certificate = "cert.pem"
 key = "key.pem"
@@ -76,6 +77,8 @@ def test_empty_settings_are_good(tmp_path: Path) -> None:
         ('[listen]\nrest = "::1:80"', "listen.rest is '::1:80'; allowed: write an IPv6 address in brackets"),
         ('[listen]\nrest = "0.0.0.0:80"', "listen.rest is 0.0.0.0:80, not loopback, and there is no [tls]"),
         ('[listen]\nreports = "198.18.3.1:1"', "listen.reports is 198.18.3.1:1, not loopback"),
+        ('[listen]\nweb = "198.18.3.1:1"', "listen.web is 198.18.3.1:1, not loopback"),
+        ('[listen]\nweb = "8443"', "listen.web is '8443'; allowed: address:port"),
         (
             'steering = "198.18.3.1:1"',
             "steering is 198.18.3.1:1, not loopback; allowed: that with steering_ca",
