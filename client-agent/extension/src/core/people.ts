@@ -91,8 +91,8 @@ export function decided(view: View, nowMs: number): string[] {
   else if (view.critical === true) said.push("It is running low. The network knows, and makes room for it.");
   else if (view.critical === false) said.push("It has enough in store. The network need not do anything.");
   if (view.decision !== undefined) {
-    const ago = seconds(Math.max(0, nowMs - view.decision.atMs));
-    said.push(`${DECISIONS[view.decision.kind]}, ${ago} ago.`);
+    const agoMs = nowMs - view.decision.atMs;
+    said.push(`${DECISIONS[view.decision.kind]}, ${agoMs < 2000 ? "just now" : `${seconds(agoMs)} ago`}.`);
   }
   if (view.sustainableKbps !== undefined && view.sustainableKbps > 0) {
     said.push(`At the moment it can carry about ${rate(view.sustainableKbps)} for this video.`);

@@ -7,9 +7,11 @@ import { hostOf, patternOf } from "../core/sites";
 import { ask, bindPause, byId, say, showWay } from "./dom";
 
 const PERIOD_MS = 1000;
-/** Bars end here; more in store looks the same. */
+/** Where a bar ends while the player's own aim is not known. */
 const FULL_S = 60;
+/** The network acts below this, and below this share of what the player aims at. */
 const LOW_S = 20;
+const LOW_SHARE = 0.4;
 
 async function missing(patterns: readonly string[]): Promise<string[]> {
   const has = await Promise.all(patterns.map((pattern) => chrome.permissions.contains({ origins: [pattern] })));
@@ -60,27 +62,42 @@ function card(): HTMLElement {
   const section = document.createElement("section");
   section.className = "card";
   section.append(document.createElement("h2"));
-  const meter = document.createElement("meter");
-  Object.assign(meter, { min: 0, max: FULL_S, low: LOW_S, optimum: FULL_S });
-  section.append(meter, document.createElement("p"), document.createElement("p"));
+  section.append(document.createElement("meter"));
+  for (const title of ["What the network knows", "What it does"]) {
+    const heading = document.createElement("h3");
+    heading.textContent = title;
+    section.append(heading, document.createElement("ul"));
+  }
   return section;
 }
 
 function fill(section: HTMLElement, view: View, nowMs: number, number: number): void {
-  const [title, meter, what, then] = section.children as unknown as [
+  const [title, meter, , knows, , does] = section.children as unknown as [
     HTMLElement,
     HTMLMeterElement,
     HTMLElement,
     HTMLElement,
+    HTMLElement,
+    HTMLElement,
   ];
   const kind = view.picture.kind === "video" ? "Video" : "Sound";
-  const size = view.picture.height > 0 ? `, ${view.picture.height} lines` : "";
+  const size = view.picture.height > 0 ? `, ${view.picture.height}p` : "";
   say(title, `${kind}${number > 0 ? ` ${number}` : ""}${size}`);
   const inStoreS = view.report.buffer_length_ms / 1000;
-  meter.value = Math.min(FULL_S, inStoreS);
+  const fullS = view.report.target_buffer_ms > 0 ? view.report.target_buffer_ms / 1000 : FULL_S;
+  const value = Math.min(fullS, inStoreS);
+  Object.assign(meter, { min: 0, max: fullS, low: Math.min(LOW_S, LOW_SHARE * fullS), optimum: fullS, value });
   meter.setAttribute("aria-label", "Seconds in store");
-  say(what, known(view).join(" "));
-  say(then, decided(view, nowMs).join(" "));
+  list(knows, known(view));
+  list(does, decided(view, nowMs));
+}
+
+function list(box: HTMLElement, sentences: readonly string[]): void {
+  while (box.children.length > sentences.length) box.lastElementChild?.remove();
+  while (box.children.length < sentences.length) box.append(document.createElement("li"));
+  sentences.forEach((sentence, index) => {
+    say(box.children[index] as HTMLElement, sentence);
+  });
 }
 
 async function main(): Promise<void> {
