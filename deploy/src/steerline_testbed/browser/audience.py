@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from steerline_testbed.browser.pages_of import page_url, site_patterns
+from steerline_testbed.browser.pages_of import VIDEO_SERVER, page_url, site_patterns
 from steerline_testbed.browser.plan import TabPlan, WatchPlan
 from steerline_testbed.browser.programs import BrowserName, find_programs
+from steerline_testbed.browser.protocols import chromium_flags, firefox_preferences
 from steerline_testbed.browser.reporting import Track, compare, read_track
 from steerline_testbed.experiment.agent import STATION_URL, find_agent
 from steerline_testbed.experiment.atomic import replace_file
@@ -105,7 +106,16 @@ class Audience:
             screenshots=self._raw / f"player{number}",
             screenshot_at_s=list(settings.screenshot_at_s),
             shown=settings.show,
+            flags=self._flags(),
+            preferences=firefox_preferences(settings.http),
         )
+
+    def _flags(self) -> list[str]:
+        """Options that tie Chromium to one version of HTTP."""
+        http = self._settings.http
+        if http == "1.1":  # the page comes without TLS, which is never anything else
+            return ["--disable-quic"]
+        return chromium_flags(self._network.directory / "tls" / "web.pem", http, VIDEO_SERVER)
 
     def _tabs(self, number: int) -> list[TabPlan]:
         url = page_url(self._settings)

@@ -16,7 +16,7 @@ from steerline_testbed.browser.bidi import Driven
 from steerline_testbed.browser.profile import Home
 from steerline_testbed.browser.programs import Programs
 
-_WINDOW = "--window-size=1100,760"
+_WINDOW = "--window-size=800,780"
 _WELCOME_PATIENCE_S = 5.0
 _FLAGS = (
     # The testbed is root's and in a namespace of its own; Chromium refuses root with its sandbox.

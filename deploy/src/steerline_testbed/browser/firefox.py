@@ -70,7 +70,7 @@ def start_firefox(
         str(home.profile),
         "--remote-debugging-port=0",
     ]
-    command += ["--width", "1100", "--height", "760"]
+    command += ["--width", "800", "--height", "780"]
     command += [] if shown else ["--headless"]
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -34,6 +34,8 @@ from steerline_testbed.experiment.errors import ExperimentError
 POLL_S = 0.5
 WATCH_S = 0.1
 GONE = 4
+# With less the picture stands for want of data, and not because the processor is late.
+EMPTY_S = 0.5
 # A page that is not there after this time will not come.
 PAGE_PATIENCE_S = 20.0
 _DRAIN = "window.steerline ? window.steerline.drain() : null"
@@ -61,6 +63,8 @@ class Worker:
         self._home = Home(plan.home)
         self._ending = threading.Event()
         self._zero_s = 0.0
+        # The first stall that lasts is worth a picture of its own.
+        self._frozen_seen = self._frozen_now = False
 
     def run(self) -> int:
         """Until SIGTERM, or until the browser has gone. Returns the exit status."""
@@ -122,6 +126,9 @@ class Worker:
                 self._attend(browser, tab, now_s)
             if shots and now_s >= shots[0]:
                 self._shoot(browser, tabs, shots.pop(0))
+            elif self._frozen_now and shots:
+                self._frozen_now = False
+                self._shoot(browser, tabs, now_s)
             due_s = max(due_s + POLL_S, time.monotonic() - zero_s)
             if self._ending.wait(max(0.0, due_s - (time.monotonic() - zero_s))):
                 break
@@ -164,6 +171,13 @@ class Worker:
             tab.seen = True
             browser.ask(tab.context, _UNMUTE)
         if rows:
+            last = rows[-1]
+            if (
+                not self._frozen_seen
+                and last.get("player_state") == "REBUFFERING"
+                and last["buffer_s"] < EMPTY_S
+            ):
+                self._frozen_seen = self._frozen_now = True
             lines = [json.dumps({"session_id": tab.plan.session_id} | row) + "\n" for row in rows]
             with tab.plan.record.open("a", encoding="utf-8") as out:
                 out.write("".join(lines))

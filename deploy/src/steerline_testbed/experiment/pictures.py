@@ -45,16 +45,16 @@ def find_shots(raw: Path, samples: Sequence[Sample]) -> list[Shot]:
     return sorted(found, key=lambda one: one.time_s)
 
 
-def choose(shots: Sequence[Shot], duration_s: float) -> list[Shot]:
-    """At most three, by time: the middle of the run, its worst moment, and the end.
+def choose(shots: Sequence[Shot], begin_s: float, end_s: float) -> list[Shot]:
+    """At most three, by time: the middle of the run, its worst moment from `begin_s` on, and the end.
 
-    The worst is the first in a stall, else the one with the least buffer after the first picture.
+    The worst is the first in a stall, else the one with the least buffer.
     """
     if not shots:
         return []
-    later = shots[1:] or shots
-    frozen = [one for one in shots if one.sample.state == "REBUFFERING"]
+    later = [one for one in shots if one.time_s >= begin_s] or shots
+    frozen = [one for one in later if one.sample.state == "REBUFFERING"]
     worst = frozen[0] if frozen else min(later, key=lambda one: one.sample.buffer_s)
-    middle = min(shots, key=lambda one: abs(one.time_s - duration_s / 2))
+    middle = min(shots, key=lambda one: abs(one.time_s - end_s / 2))
     chosen = {one.path: one for one in (middle, worst, shots[-1])}
     return sorted(chosen.values(), key=lambda one: one.time_s)

@@ -13,7 +13,7 @@ from steerline_testbed.experiment import compare
 from steerline_testbed.experiment import figure_style as look
 from steerline_testbed.experiment.atomic import replace_file
 from steerline_testbed.experiment.compare import Result
-from steerline_testbed.experiment.pictures import choose, find_shots
+from steerline_testbed.experiment.pictures import Shot, choose, find_shots
 from steerline_testbed.experiment.series import DecisionRow
 from steerline_testbed.experiment.words import percent, ratio, seconds
 
@@ -72,10 +72,14 @@ def _facts(results: Sequence[Result], folder: Path) -> dict[str, Any]:
         "captions": {"buffers": _buffers_caption(results), "lines": _lines_caption(results)},
         "decisions": [_decisions(one) for one in results],
         "player": _player(summaries[0]),
-        "shots": [(one.name, choose(shots, one.summary["duration_s"])) for one, shots in pictures if shots],
+        "shots": [(one.name, _chosen(one, shots)) for one, shots in pictures if shots],
         "congestion_control": ", ".join(seen) or "not seen",
         "cpu": " and ".join(percent(load) for load in loads) or "–",
     }
+
+
+def _chosen(one: Result, shots: Sequence[Shot]) -> list[Shot]:
+    return choose(shots, one.summary["settings"]["traffic_start_s"], one.summary["duration_s"])
 
 
 def _player(summary: Mapping[str, Any]) -> str:

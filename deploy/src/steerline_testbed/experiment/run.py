@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steerline_testbed.browser.films import ensure_film
 from steerline_testbed.browser.programs import find_programs
 from steerline_testbed.experiment import media, stage
 from steerline_testbed.experiment.agent import find_agent
@@ -61,15 +62,22 @@ def execute(order: Order, progress: Progress) -> Mapping[str, Any]:
     _assert_tools(order.settings)
     if media.find(Recipe(), media.default_cache()) is None:
         progress.phase("making the video, once; it takes a minute or two")
-    folder = media.ensure(Recipe(), progress=lambda what, done: progress.phase(f"{what}: {done:4.0%}"))
+
+    def tell(what: str, done: float) -> None:
+        progress.phase(f"{what}: {done:4.0%}")
+
+    folder = media.ensure(Recipe(), progress=tell)
+    film: Path | None = None
+    if order.settings.player != "headless":
+        film = ensure_film(order.settings.page, folder, Recipe(), progress=tell)
     try:
         with owned(order.out):
-            return _execute(order, folder, progress)
+            return _execute(order, folder, film, progress)
     except OSError as error:
         raise ExperimentError(f"{error.filename or order.out}: {error.strerror}") from None
 
 
-def _execute(order: Order, media_folder: Path, progress: Progress) -> Mapping[str, Any]:
+def _execute(order: Order, media_folder: Path, film: Path | None, progress: Progress) -> Mapping[str, Any]:
     raw = order.out / "raw"
     clear(order.out)
     raw.mkdir()
@@ -77,7 +85,7 @@ def _execute(order: Order, media_folder: Path, progress: Progress) -> Mapping[st
         raise stage.disk_full(raw)
     try:
         reserve_room(order.out)
-        return _Run(order, raw, media_folder, progress).execute()
+        return _Run(order, raw, media_folder, film, progress).execute()
     finally:
         release_room(order.out)
 
@@ -95,11 +103,14 @@ def _assert_tools(settings: RunSettings) -> None:
 class _Run:
     """The state of one run between its phases, so that a failure in any keeps what was there."""
 
-    def __init__(self, order: Order, raw: Path, media_folder: Path, progress: Progress) -> None:
+    def __init__(
+        self, order: Order, raw: Path, media_folder: Path, film: Path | None, progress: Progress
+    ) -> None:
         self._order = order
         self._settings = order.settings
         self._raw = raw
         self._media = media_folder
+        self._film = film
         self._progress = progress
         self._run_id = order.run_id or f"run-{secrets.token_hex(3)}"
         self._zero: Zero | None = None
@@ -148,7 +159,7 @@ class _Run:
         progress.phase("measuring whether the network is the one asked for")
         self._assertion = network.check().as_dict()
         progress.phase("starting controller, station and servers")
-        on.start_core(self._media)
+        on.start_core(self._media, self._film)
         if self._settings.player != "headless":
             progress.phase(f"starting {self._settings.player}")
         on.prepare_players()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steerline_testbed.browser.audience import Audience
+from steerline_testbed.browser.web import prepare_web_server
 from steerline_testbed.experiment import servers
 from steerline_testbed.experiment.agent import agent_command, find_agent
 from steerline_testbed.experiment.clock import Zero, monotonic_s
@@ -36,8 +37,11 @@ class Stage:
     cast: dict[str, Process] = field(default_factory=dict[str, Process])
     audience: Audience | None = None
 
-    def start_core(self, media: Path) -> None:
-        """Controller, station and servers; returns when a customer reaches the video server."""
+    def start_core(self, media: Path, film: Path | None = None) -> None:
+        """Controller, station and servers; returns when a customer reaches the video server.
+
+        `film` is what the page wants beside the DASH folder `media`.
+        """
         settings = self.settings
         options: dict[str, Any] = {
             "strategy": settings.strategy,
@@ -55,19 +59,28 @@ class Stage:
         station = self.network.station_settings(**options)
         self.cast["application station"] = self.network.start_station(station)
         directory = self.network.directory
-        pages = ""
-        if settings.player != "headless":
-            from steerline_testbed.browser.web import page_locations
-
-            pages = page_locations()
-        for node, command in (
-            ("video-server", servers.prepare_video_server(directory, media, pages)),
-            ("download-server", servers.prepare_download_server(directory)),
-        ):
-            self.cast[f"nginx of the {node}"] = self.network.spawn(node, command, log=f"{node}.log")
+        programs = {"nginx of the download-server": servers.prepare_download_server(directory)}
+        programs |= self._video_programs(media, film)
+        for name, command in programs.items():
+            program, _, node = name.partition(" of the ")
+            log = f"{node}.log" if program == "nginx" else f"{program}.log"
+            self.cast[name] = self.network.spawn(node, command, log=log)
         viewer = settings.viewers[0] if settings.viewers else "downloader"
         self._wait_for(viewer, f"http://{VIDEO_SERVER}/alive")
         self._wait_for("downloader", f"http://{DOWNLOAD_SERVER}/alive")
+
+    def _video_programs(self, media: Path, film: Path | None) -> dict[str, list[str]]:
+        directory, node = self.network.directory, self.network.node("video-server")
+        if self.settings.player == "headless":
+            return {"nginx of the video-server": servers.prepare_video_server(directory, media)}
+        return prepare_web_server(
+            directory,
+            media,
+            self.network.certificates,
+            node.addresses,
+            film,
+            http3=self.settings.http == "3",
+        )
 
     def _wait_for(self, node: str, url: str) -> None:
         until_s = monotonic_s() + PATIENCE_S
