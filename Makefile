@@ -11,7 +11,7 @@ BUF = $(firstword $(wildcard $(CURDIR)/node_modules/@bufbuild/buf-linux-*/bin/bu
 # Where tests that make namespaces want to run; empty where we are root already.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 
-.PHONY: help setup demo test lint types fmt proto clean agent schemas measure
+.PHONY: help setup demo test lint types fmt proto clean agent extension schemas measure
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -22,10 +22,13 @@ setup: ## Install what is missing (names each thing and why); quick and silent w
 agent: setup
 	@cargo build --quiet --release --locked -p steerline-agent
 
-demo: setup agent ## The main job: a video starves on one line, and is rescued (about 8 minutes)
-	@$(SUDO) .venv/bin/steerline-testbed demo --out results/demo
+extension: setup
+	@npm run --silent build -w client-agent/extension >/dev/null
 
-test: setup agent ## All tests: unit, laws, wire, real Redis, real Open vSwitch in namespaces
+demo: setup agent extension ## The main job: a video starves on one line, and is rescued (about 8 minutes; OPTIONS=--show to watch)
+	@$(SUDO) .venv/bin/steerline-testbed demo --out results/demo $(OPTIONS)
+
+test: setup agent extension ## All tests: unit, laws, wire, real Redis, real Open vSwitch in namespaces
 	@cargo test --quiet --locked --release --workspace
 	@npm run --silent test -w client-agent/extension
 	@$(SUDO) .venv/bin/python -m pytest
