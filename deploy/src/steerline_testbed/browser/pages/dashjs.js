@@ -2,7 +2,7 @@
 // leaves everything to dash.js.
 (() => {
   const { choice, number, observe } = window.steerlinePage;
-  const { Chooser, holdAfterStalls, START_AT_S } = window.steerlineRule;
+  const { Chooser, holdStalls, START_AT_S } = window.steerlineRule;
   // How often dash.js asks itself whether the next segment may be fetched.
   const ASK_EVERY_MS = 100;
   // The agent tries again for as long as a viewer would wait; dash.js' own three attempts are over in a second.
@@ -16,8 +16,9 @@
   let rates = [];
 
   const observer = observe(video, { rates: () => rates, segment: /\/seg-[^/]*\.m4s$/, autoplay });
+  const thresholds = new Chooser({ on: true, goal, top: 0 });
   const words = {
-    on: `Buffer-based rate rule: down below 8 s, up from 25 s, goal ${goal} s.`,
+    on: `Buffer-based rate rule: down below ${thresholds.downBelow} s, up from ${thresholds.upAt} s, goal ${goal} s.`,
     off: `Always the top rate, goal ${goal} s.`,
     default: "dash.js' own rules and goals.",
   };
@@ -69,8 +70,8 @@
         },
       },
     });
-    const hold = holdAfterStalls(video, observer);
-    player.on("bufferLevelUpdated", hold.check);
+    // dash.js tells this ten times a second.
+    player.on("bufferLevelUpdated", holdStalls(video, observer));
     StatedRule.__dashjs_factory_name = "StatedRule";
     player.addABRCustomRule("qualitySwitchRules", "StatedRule", dashjs.FactoryMaker.getClassFactory(StatedRule));
   }
@@ -87,7 +88,10 @@
         const all = asked.getAbrController().getPossibleVoRepresentations(asked.getMediaInfo(), true);
         const ladder = [...all].sort((one, other) => one.bandwidth - other.bandwidth);
         chooser ??= new Chooser({ on: rule === "on", goal, top: ladder.length - 1 });
-        const { buffered, playing, stalled } = observer;
+        // Of the picture alone: dash.js lets the sound, a twentieth of the bytes, follow the picture, and a
+        // fill that waits for it for a moment does not shrink.
+        const buffered = Math.max(observer.buffered, player.getBufferLength("video") || 0);
+        const { playing, stalled } = observer;
         request.representation = ladder[chooser.choose({ buffered, playing, stalled })];
         request.reason = { buffered };
         request.rule = "StatedRule";

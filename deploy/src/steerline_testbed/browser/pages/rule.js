@@ -41,29 +41,31 @@
   /** Starts, and goes on after a stall, when this many seconds are buffered: as the agent's player does. */
   const START_AT_S = 2.5;
 
+  /** Less than a frame: nothing is left to show. */
+  const EMPTY_S = 0.03;
+  /** Tracks differ by some frames at the film's end. */
+  const END_TOLERANCE_S = 0.3;
+
   /**
-   * Browsers go on after a stall as soon as a frame is there. This holds the playhead until enough is
-   * buffered, by the playback rate, so that nobody takes it for the viewer's own pause.
+   * Chromium shows a frozen picture for up to three seconds while there is sound, and every browser goes on
+   * as soon as one frame is there. This holds the playhead from the moment the buffer is empty until enough
+   * is buffered, by the playback rate, so that nobody takes it for the viewer's own pause.
    */
-  function holdAfterStalls(video, observer) {
-    let held = false;
-    const release = () => {
-      const whole = video.duration - video.currentTime - observer.buffered < 0.1;
-      if (held && (observer.buffered >= START_AT_S || whole)) {
-        held = false;
-        video.playbackRate = 1;
-      }
-    };
-    video.addEventListener("waiting", () => {
-      if (observer.started && !video.seeking && !video.paused && !held) {
-        held = true;
+  function holdStalls(video, observer) {
+    const look = () => {
+      const { buffered } = observer;
+      const whole = video.duration - video.currentTime - buffered < END_TOLERANCE_S;
+      if (video.playbackRate === 0) {
+        if (buffered >= START_AT_S || whole || video.seeking) video.playbackRate = 1;
+      } else if (observer.playing && !video.seeking && buffered < EMPTY_S && !whole) {
         video.playbackRate = 0;
       }
-      release();
-    });
-    for (const name of ["progress", "seeked", "canplay", "canplaythrough"]) video.addEventListener(name, release);
-    return { check: release };
+    };
+    for (const name of ["waiting", "timeupdate", "progress", "seeking", "canplay"]) {
+      video.addEventListener(name, look);
+    }
+    return look;
   }
 
-  window.steerlineRule = { Chooser, holdAfterStalls, START_AT_S };
+  window.steerlineRule = { Chooser, holdStalls, START_AT_S };
 })();
