@@ -16,6 +16,7 @@ from .host import AGENT, Host, Source
 NEEDS = {
     "test_chromium.py": ("/usr/bin/chromium", "/usr/bin/chromedriver"),
     "test_firefox.py": ("/usr/bin/firefox-esr",),
+    "test_web.py": ("/usr/bin/chromium", "/usr/bin/chromedriver", "/usr/bin/firefox-esr"),
 }
 MISSING = {name: needs for name, needs in NEEDS.items() if not all(Path(need).exists() for need in needs)}
 collect_ignore = list(MISSING)
