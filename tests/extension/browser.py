@@ -6,7 +6,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,9 +33,11 @@ FLAGS = (
 )
 
 
-def build_extension(out: Path) -> Path:
+def build_extension(out: Path, *other_hosts: str) -> Path:
     """The Chromium build, with loopback allowed at once: nobody answers the browser's question here."""
-    command = ["node", "build/build.mjs", "--out", str(out), "--also-allow", "*://127.0.0.1/*"]
+    command = ["node", "build/build.mjs", "--out", str(out)]
+    for host in ("127.0.0.1", *other_hosts):
+        command += ["--also-allow", f"*://{host}/*"]
     subprocess.run(command, cwd=EXTENSION, check=True, capture_output=True, timeout=60)
     return out / "chromium"
 
@@ -65,21 +67,22 @@ def make_film(path: Path, seconds: int) -> None:
 
 class Pages:
     """Serves texts, and one film, slowly enough that its connection lives. `peers` are the film's
-    clients, `posts` what came to its web interface for reports."""
+    clients (`asked`: each with the path), `posts` what came to its web interface for reports."""
 
     def __init__(self, texts: dict[str, str], film: Path, bytes_per_s: int) -> None:
         peers: list[tuple[str, int]] = []
         posts: list[dict[str, Any]] = []
+        asked: list[tuple[str, int]] = []
         stopped = threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version: ClassVar[str] = "HTTP/1.1"  # pyright: ignore[reportIncompatibleVariableOverride]
 
             def do_GET(self) -> None:
-                if self.path == "/film.mp4":
+                if self.path.partition("?")[0] == "/film.mp4":
                     self._film()
                     return
-                body = texts.get(self.path, "").encode()
+                body = texts.get(self.path.partition("?")[0], "").encode()
                 self.send_response(200 if body else 404)
                 self.send_header("content-type", "text/html; charset=utf-8")
                 self.send_header("content-length", str(len(body)))
@@ -104,6 +107,7 @@ class Pages:
                 data = film.read_bytes()
                 start = int(self.headers.get("range", "bytes=0-").removeprefix("bytes=").split("-")[0])
                 peers.append(self.client_address)
+                asked.append((self.path, self.client_address[1]))
                 self.send_response(206)
                 self.send_header("content-type", "video/mp4")
                 self.send_header("accept-ranges", "bytes")
@@ -123,6 +127,7 @@ class Pages:
                 pass
 
         self.peers = peers
+        self.asked = asked
         self.posts = posts
         self._stopped = stopped
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -139,7 +144,9 @@ class Pages:
 
 
 @contextmanager
-def chromium(extension: Path, home: Path, station: list[str]) -> Iterator[webdriver.Chrome]:
+def chromium(
+    extension: Path, home: Path, station: list[str], *more_flags: str
+) -> Generator[webdriver.Chrome]:
     """A fresh profile with the extension, and the host told to it."""
     profile = home / "profile"
     install = [
@@ -155,7 +162,7 @@ def chromium(extension: Path, home: Path, station: list[str]) -> Iterator[webdri
     subprocess.run([*install, *station], check=True, capture_output=True)
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+    for flag in (*FLAGS, *more_flags, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.enable_bidi = True
     options.enable_webextensions = True

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Firefox:
 
 
 @contextmanager
-def firefox(extension: Path, home: Path, station: list[str]) -> Iterator[Firefox]:
+def firefox(extension: Path, home: Path, station: list[str]) -> Generator[Firefox]:
     """A fresh profile in a home of its own, with the extension, and the host told to it."""
     install = [str(AGENT), "install", "--browser", "firefox", "--dir", str(home), *station]
     subprocess.run(install, check=True, capture_output=True)

@@ -115,6 +115,7 @@ async def test_a_host_that_dies_is_started_again_and_without_one_the_web_gets_re
     assert last["servers"] == [{"address": "127.0.0.1", "port": pages.port}]
     assert "the Steerline program is not on this computer" in text
     assert "It is running low." in text
+    assert "Video here comes from 127.0.0.9." in text
 
 
 def settings(driver: webdriver.Chrome, script: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import struct
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +17,7 @@ from steerline.report.v1 import report_pb2
 from tests.agent.station import Station, acknowledge
 
 from .conftest import Start
+from .cost.processes import cpu_s, memory_mb
 from .host import AGENT, SCHEMA, Source, frame, report, until
 
 
@@ -200,17 +202,101 @@ async def test_a_wrong_setting_is_told_to_the_extension(start: Start, tmp_path: 
     assert "none.pem" in host.of("error")[0]["message"]
 
 
+async def test_a_change_between_reports_is_asked_for_at_once(
+    start: Start, station: Station, source: Source
+) -> None:
+    """Connections that change after a report: within half a second the host asks for the next one, once."""
+    first = await source.connect()
+    await first.receive(300_000)
+    host = await start(*station.arguments)
+    host.send(report("a", 1, [("127.0.0.1", source.port)]), report("b", 1, [], player_state="PAUSED"))
+    await until(lambda: len(station.reports) == 2)
+    await asyncio.sleep(0.6)
+    assert host.of("again") == []
+    second = await source.connect()
+    await second.receive(300_000)
+    await until(lambda: host.of("again"), 0.6)
+    await asyncio.sleep(0.6)
+    assert host.of("again") == [{"type": "again", "session_id": "a"}]
+    jsonschema.validate(host.of("again")[0], SCHEMA)
+    host.send(report("a", 2, [("127.0.0.1", source.port)]))
+    told = (await until(lambda: station.of("a")[1:]))[0]
+    assert ports(told) == {(6, first.port), (6, second.port)}
+    assert told.cause == report_pb2.REPORT_CAUSE_FLOWS_CHANGED
+
+
+async def test_reports_that_waited_in_the_pipe_are_history(start: Start, station: Station) -> None:
+    """After a sleep what had waited is sent as REPLAYED, and what is new as it is."""
+    host = await start(*station.arguments)
+    now_ms = int(datetime.now(tz=UTC).timestamp() * 1000)
+    ages_s = (3600, 20, 5, 0)
+    host.send(*(report("a", n, [], timestamp_ms=now_ms - age * 1000) for n, age in enumerate(ages_s, 1)))
+    await until(lambda: len(station.reports) == 4)
+    replayed, periodic = report_pb2.REPORT_CAUSE_REPLAYED, report_pb2.REPORT_CAUSE_PERIODIC
+    assert [one.cause for one in station.reports] == [replayed, replayed, replayed, periodic]
+
+
+async def test_a_station_that_never_answers_costs_little(start: Start, source: Source) -> None:
+    """Ten minutes of reports of two sessions for nobody: memory stays bounded, the extension hears why."""
+    host = await start("--station", "http://127.0.0.1:9")
+    for number in range(1, 601):
+        for name in "ab":
+            host.send(report(name, number, [("127.0.0.1", source.port)]))
+        if number % 20 == 0:
+            await until(lambda number=number: len(host.of("ack")) == 2 * number)
+    away = await until(lambda: host.of("station"))
+    assert away[-1]["state"] == "away" and "refused" in away[-1]["message"].lower()
+    await asyncio.sleep(2)
+    before = cpu_s(host.process.pid)
+    await asyncio.sleep(2)
+    assert cpu_s(host.process.pid) - before < 0.06
+    assert memory_mb(host.process.pid)["rss"] < 10
+    assert await host.close() == 0
+
+
+async def test_ipv6_connections_are_reported(start: Start, station: Station) -> None:
+    """A connection over IPv6 is told from others by its bytes, as any."""
+    with socket.socket(socket.AF_INET6) as server, socket.socket(socket.AF_INET6) as ours:
+        server.bind(("::1", 0))
+        server.listen()
+        ours.connect(server.getsockname())
+        theirs, _ = server.accept()
+        with theirs:
+            theirs.sendall(bytes(50_000))
+            host = await start(*station.arguments)
+            host.send(report("a", 1, [("::1", server.getsockname()[1])]))
+            told = (await until(lambda: station.of("a")))[0]
+            assert [(flow.server_address, flow.client_port) for flow in told.flows] == [
+                ("::1", ours.getsockname()[1])
+            ]
+
+
+async def test_quic_of_firefox_is_its_port_and_the_announced_one(start: Start, station: Station) -> None:
+    """A UDP socket that is connected to nobody: its own port, the server's address, the port of Alt-Svc."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+        ours.bind(("127.0.0.1", 0))
+        host = await start(*station.arguments)
+        told = report("a", 1, [])
+        told["report"]["servers"] = [
+            {"address": "127.0.0.1", "port": 443, "busy": True, "http3": True, "http3_port": 8443}
+        ]
+        jsonschema.validate(told, SCHEMA)
+        host.send(told)
+        first = (await until(lambda: station.of("a")))[0]
+        assert [(flow.client_port, flow.server_port) for flow in first.flows] == [
+            (ours.getsockname()[1], 8443)
+        ]
+
+
 async def test_it_is_small(start: Start, station: Station, source: Source) -> None:
-    """With one video the host holds less than 10 MB of its own in memory."""
+    """With one video the host is less than 10 MB in memory, the program's own text included."""
     connection = await source.connect()
     host = await start(*station.arguments)
     for number in range(1, 21):
         await connection.receive(100_000)
         host.send(report("a", number, [("127.0.0.1", source.port)]))
     await until(lambda: len(station.of("a")) == 20)
-    status = Path(f"/proc/{host.process.pid}/status").read_text()
-    own_kb = int(status.split("RssAnon:")[1].split()[0])
-    assert own_kb < 10_000, f"{own_kb} kB"
+    assert memory_mb(host.process.pid)["rss"] < 10
 
 
 async def test_the_record_holds_what_was_reported(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fromHost } from "../src/core/messages";
 import { MOST_UNDER_WAY, MOST_WAITING, Outbox, waitMs } from "../src/core/outbox";
-import { patternOf, stationAddress } from "../src/core/sites";
+import { framesOf, patternOf, stationAddress } from "../src/core/sites";
 
 describe("what the host says", () => {
   it.each([
@@ -67,6 +67,20 @@ describe("addresses", () => {
   it("only web pages are sites", () => {
     expect(patternOf("https://video.example:8443/watch?v=1#t")).toBe("*://video.example/*");
     expect(["about:blank", "chrome://settings", "file:///a.mp4", ""].map(patternOf)).toEqual(Array(4).fill(undefined));
+  });
+
+  it("frames that look like players are asked for, and no others", () => {
+    const frame = { src: "https://player.example/e/1", allow: "autoplay; fullscreen", width: 640, height: 360 };
+    const others = [
+      { ...frame, src: "https://ad.example/", allow: "" },
+      { ...frame, src: "https://pixel.example/", width: 1, height: 1 },
+      { ...frame, src: "about:blank" },
+      { ...frame, src: "" },
+    ];
+    expect(framesOf([frame, frame, ...others])).toEqual(["player.example"]);
+    expect(framesOf(Array.from({ length: 99 }, (_, n) => ({ ...frame, src: `https://h${n}.example/` })))).toHaveLength(
+      8,
+    );
   });
 
   it("reports leave this computer only with TLS", () => {

@@ -14,6 +14,30 @@ export function hostOf(pattern: string): string {
     : pattern.replace(/^[^:]*:\/\//, "").replace(/\/.*$/, "");
 }
 
+const LEAST_WIDTH = 200;
+const LEAST_HEIGHT = 100;
+const MOST_FRAMES = 8;
+
+export interface Frame {
+  readonly src: string;
+  /** The frame's permissions policy; "fullscreen" also where it says so the old way. */
+  readonly allow: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Hosts of frames that look like players: large, and allowed what players want. */
+export function framesOf(frames: readonly Frame[]): string[] {
+  const players = frames.filter(
+    ({ allow, width, height }) =>
+      /\b(fullscreen|autoplay|encrypted-media|picture-in-picture)\b/.test(allow) &&
+      width >= LEAST_WIDTH &&
+      height >= LEAST_HEIGHT,
+  );
+  const hosts = players.flatMap(({ src }) => (patternOf(src) === undefined ? [] : [new URL(src).hostname]));
+  return [...new Set(hosts)].slice(0, MOST_FRAMES);
+}
+
 /** The station's web interface: https, or http on this machine. Throws with what is allowed. */
 export function stationAddress(text: string): string {
   const url = parse(text.trim());

@@ -5,6 +5,7 @@ import type { View } from "../core/hub";
 import { decided, known } from "../core/people";
 import { hostOf, patternOf } from "../core/sites";
 import { ask, bindPause, byId, say, showWay } from "./dom";
+import { embedded } from "./frames";
 
 const PERIOD_MS = 1000;
 /** Where a bar ends while the player's own aim is not known. */
@@ -38,12 +39,13 @@ async function showSite(pattern: string | undefined, hosts: readonly string[]): 
     );
     say(byId("allow"), `Allow ${hostOf(pattern)}`);
   }
-  wanted = lacks ? [] : await missing(hosts.map((host) => `*://${host}/*`));
-  media.hidden = wanted.length === 0;
+  wanted = (await missing(hosts.map((host) => `*://${host}/*`))).filter((other) => other !== pattern);
+  // One question at a time; the first grants these as well.
+  media.hidden = lacks || wanted.length === 0;
   if (wanted.length > 0) {
     say(
       byId("media-text"),
-      `The video here comes from ${wanted.map(hostOf).join(", ")}. To see which server that is, Steerline needs your permission for it as well.`,
+      `Video here comes from ${wanted.map(hostOf).join(", ")}. To watch it, and to see which server sends it, Steerline needs your permission for that as well.`,
     );
   }
 }
@@ -109,7 +111,7 @@ async function main(): Promise<void> {
   const pattern = patternOf(tab?.url ?? "");
   byId("allow").addEventListener("click", () => {
     // Asked within the click: browsers refuse later.
-    if (pattern !== undefined) void chrome.permissions.request({ origins: [pattern] });
+    if (pattern !== undefined) void chrome.permissions.request({ origins: [pattern, ...wanted] });
   });
   byId("allow-media").addEventListener("click", () => void chrome.permissions.request({ origins: wanted }));
   byId("options").addEventListener("click", (event) => {
@@ -117,12 +119,13 @@ async function main(): Promise<void> {
     void chrome.runtime.openOptionsPage();
   });
   await bindPause();
+  const framed = await embedded(tab?.id);
   const refresh = async () => {
     const state = await ask(tab?.id);
     if (state === undefined) return;
     showWay(state);
     showSessions(state);
-    await showSite(pattern, state.hosts);
+    await showSite(pattern, [...new Set([...state.hosts, ...framed])]);
   };
   await refresh();
   setInterval(() => void refresh(), PERIOD_MS);

@@ -1,0 +1,1 @@
+"""What the extension and its host cost: `python -m tests.extension.cost --help`."""
