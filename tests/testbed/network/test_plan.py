@@ -25,7 +25,7 @@ def test_names_are_unique_and_fit(topology: Topology, run_id: str) -> None:
     """Namespaces, ports and addresses are all different; a port's name fits Linux's 15 characters."""
     plan = make_plan(topology, run_id)
     ports = [port for line in plan.lines for port in (line.port_a, line.port_b)]
-    ports += [node.port for node in plan.edge]
+    ports += [*plan.edge_ports("A"), *plan.edge_ports("B")]
     addresses = [address for node in plan.nodes.values() for address in node.addresses]
     for names in (plan.namespaces, ports, addresses):
         assert len(set(names)) == len(names)
@@ -40,6 +40,15 @@ def test_every_host_is_on_one_side(topology: Topology) -> None:
     assert plan.core.side == topology.station_side
     assert {node.side for node in plan.edge if node.name.endswith("-server")} == {"B"}
     assert set(plan.edge_ports("A")) | set(plan.edge_ports("B")) == {node.port for node in plan.edge}
+
+
+@given(topologies)
+def test_servers_share_one_port(topology: Topology) -> None:
+    """Frames of all servers wait in one row before the provider switch."""
+    plan = make_plan(topology, "x")
+    assert [node.name for node in plan.servers] == ["video-server", "download-server"]
+    assert {node.port for node in plan.servers} == {"b-internet"}
+    assert plan.internet in plan.namespaces
 
 
 @given(topologies)

@@ -56,7 +56,7 @@ def test_rates_within_two_percent_pass(rate_bps: float) -> None:
     [
         (replace(RIGHT, rtt_ms={"line1": 0.7, "line2": None}), ["line2", "nothing comes back"]),
         (replace(RIGHT, rtt_ms={"line1": 2.4, "line2": 0.8}), ["line1", "2.40 ms", "0 to 2 ms"]),
-        (replace(RIGHT, leaks=("b-video",)), ["b-video", "no rule"]),
+        (replace(RIGHT, leaks=("b-internet",)), ["b-internet", "no rule"]),
         (replace(RIGHT, strangers=("sl-x-viewer1/eth9",)), ["sl-x-viewer1/eth9"]),
         (replace(RIGHT, congestion_control={"viewer1": ("bbr",)}), ["viewer1", "bbr", "cubic"]),
         (replace(RIGHT, congestion_control={"viewer1": ()}), ["viewer1", "nothing"]),

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from steerline_testbed.measure import crossings, faults, moves
+from steerline_testbed.measure import crossings, faults, moves, shares
 
 
 def register(subparsers: Any) -> None:
     """Adds `measure` with its kinds."""
     parser = subparsers.add_parser(
         "measure",
-        help="how fast, how lossless, how robust: crossings, moves, cuts, restarts",
+        help="how fast, how lossless, how robust: crossings, moves, cuts, restarts, shares",
         description="Measures the controller on a network that has asserted itself. Prints JSON.",
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
@@ -59,6 +59,20 @@ def register(subparsers: Any) -> None:
     )
     restart.add_argument("--away", type=float, default=3.0, metavar="S", help="seconds without controller")
     restart.add_argument("--mode", choices=("reactive", "reactive-with-fallback"), default="reactive")
+    share = _kind(
+        kinds,
+        "shares",
+        "what TCP gives a connection that fetches pieces, beside downloads on one line",
+        lambda o: shares.measure(o.count, o.flows, o.lines, o.seed, o.pieces, o.servers, _say),
+        count=5,
+        flows=4,
+        gap=0.0,
+    )
+    share.add_argument("--pieces", type=float, nargs="+", default=[0.0, 2.0, 10.0], metavar="S",
+        help="sizes in seconds of the video; 0 is endless (default: 0 2 10)")  # fmt: skip
+    share.add_argument("--lines", type=int, default=1, help="of 10 Mbit/s, in turn (default: 1)")
+    share.add_argument("--servers", nargs="+", choices=sorted(shares.ADDRESSES), default=["download-server"],
+        help="whose pieces they are (default: download-server)")  # fmt: skip
 
 
 def _kind(

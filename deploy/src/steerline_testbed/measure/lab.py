@@ -145,7 +145,7 @@ def open_lab(settings: RunSettings, say: Say, players: bool = False) -> Generato
         stage.start_core(folder)
         lab = Lab(network, stage, say)
         if players:
-            stage.start_players()
+            stage.start_players(Zero.now())
         if settings.flows:
             say(f"starting {settings.flows} downloads")
             stage.start_traffic(Zero.now())

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 
 from steerline_testbed.network import probe
 from steerline_testbed.network.counters import CounterReader, NamespaceCounters
+from steerline_testbed.network.hosts import BRIDGE, UPLINK, server_port
 from steerline_testbed.network.line import devices as line_devices
 from steerline_testbed.network.namespaces import inside
 from steerline_testbed.network.plan import Line, Node, Plan
@@ -117,8 +118,9 @@ def _strangers(plan: Plan) -> Iterator[str]:
     expected = {node.namespace: {"lo", "eth0"} for node in plan.nodes.values()}
     expected[plan.router.namespace] |= {"lan"} | {f"lan{n}" for n in range(1, len(plan.household) + 1)}
     ports = {port for line in plan.lines for port in (line.port_a, line.port_b)}
-    ports |= {node.port for node in plan.edge}
+    ports |= {*plan.edge_ports("A"), *plan.edge_ports("B")}
     expected[plan.core.namespace] = {"lo", plan.core.device, "ovs-netdev", "ovs-system", "A", "B"} | ports
+    expected[plan.internet] = {"lo", BRIDGE, UPLINK, *(server_port(node) for node in plan.servers)}
     for line in plan.lines:
         expected[line.namespace] = {"lo", *line_devices(line.spec)}
     for namespace, known in expected.items():
@@ -132,7 +134,7 @@ def _strangers(plan: Plan) -> Iterator[str]:
 
 def congestion_controls(plan: Plan) -> dict[str, tuple[str, ...]]:
     """What ss shows of one open TCP connection from each customer to each server, at both ends, per host."""
-    servers = [node for node in plan.edge if node.side == "B" and node is not plan.core]
+    servers = list(plan.servers)
     customers = [n for n in plan.nodes.values() if n not in servers and n is not plan.router]
     with contextlib.ExitStack() as stack:
         for server in servers:

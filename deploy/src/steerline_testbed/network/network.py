@@ -99,11 +99,13 @@ class Network:
         namespaces.set_sysctls(core, leased_line.quiet_ipv6())
         for line in plan.lines:
             leased_line.build(line, core)
+        namespaces.set_sysctls(plan.internet, leased_line.quiet_ipv6())
         for node in plan.edge:
             hosts.build_edge(node, plan)
+        hosts.build_internet(plan)
         hosts.build_household(plan)
         ports = [port for line in plan.lines for port in (line.port_a, line.port_b)]
-        ports += [node.port for node in plan.edge]
+        ports += [*plan.edge_ports("A"), *plan.edge_ports("B")]
         tools.ip_batch(core, [f"link set dev {port} up" for port in ports], "bring the switch ports up")
         self._counters = CounterReader(plan.lines)
         self._require_lines_up()

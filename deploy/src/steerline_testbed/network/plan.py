@@ -32,6 +32,8 @@ STATION_DEVICE = "station0"
 VIDEO_SERVER_IPV4 = "198.19.0.1"
 DOWNLOAD_SERVER_IPV4 = "198.19.0.2"
 HOUSEHOLD_IPV4 = "198.18.2.1"
+INTERNET = "internet"
+INTERNET_PORT = "b-internet"
 
 _RUN_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
@@ -97,6 +99,16 @@ class Plan:
         return self.nodes["home-router"]
 
     @property
+    def servers(self) -> tuple[Node, ...]:
+        """Hosts beyond the provider switch, which reach it through one port."""
+        return tuple(node for node in self.nodes.values() if node.port == INTERNET_PORT)
+
+    @property
+    def internet(self) -> str:
+        """The namespace of the bridge that joins the servers to the provider switch."""
+        return f"sl-{self.run_id}-{INTERNET}"
+
+    @property
     def household(self) -> tuple[Node, ...]:
         """Hosts behind the home router."""
         return tuple(node for node in self.nodes.values() if node.behind_nat)
@@ -109,7 +121,8 @@ class Plan:
     @property
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace of the run."""
-        return (*(node.namespace for node in self.nodes.values()), *(line.namespace for line in self.lines))
+        hosts = (node.namespace for node in self.nodes.values())
+        return (*hosts, self.internet, *(line.namespace for line in self.lines))
 
     def line(self, name: str) -> Line:
         """The line of that name; TestbedError names the lines there are."""
@@ -118,7 +131,7 @@ class Plan:
 
     def edge_ports(self, side: Side) -> list[str]:
         """Edge ports of one switch."""
-        return [node.port for node in self.edge if node.side == side]
+        return list(dict.fromkeys(node.port for node in self.edge if node.side == side))
 
 
 def check_run_id(run_id: str) -> str:
@@ -160,8 +173,8 @@ def make_plan(topology: Topology, run_id: str) -> Plan:
     add("home-router", HOUSEHOLD_IPV4, "A", "a-home")
     for number in range(1, (topology.viewers if topology.nat else 1) + 1):
         add(f"home{number}", f"192.168.1.{10 + number}", "A", "a-home", behind_nat=True)
-    add("video-server", VIDEO_SERVER_IPV4, "B", "b-video")
-    add("download-server", DOWNLOAD_SERVER_IPV4, "B", "b-download")
+    add("video-server", VIDEO_SERVER_IPV4, "B", INTERNET_PORT)
+    add("download-server", DOWNLOAD_SERVER_IPV4, "B", INTERNET_PORT)
     lines = tuple(
         Line(spec, f"{prefix}-{spec.name}", f"a-{spec.name}", f"b-{spec.name}") for spec in topology.lines
     )

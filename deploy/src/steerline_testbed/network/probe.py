@@ -85,7 +85,7 @@ def find_leaks(plan: Plan, core: NamespaceCounters, settle_s: float = 0.06) -> t
     time.sleep(settle_s)
     after = core.devices()
     ports = [port for line in plan.lines for port in (line.port_a, line.port_b)]
-    ports += [node.port for node in plan.edge]
+    ports += [*plan.edge_ports("A"), *plan.edge_ports("B")]
     return tuple(port for port in ports if after[port].tx_packets != before[port].tx_packets)
 
 
