@@ -11,6 +11,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from short_runs import Run, perform
 
+# A test of a browser that is not installed is left out, and the report's head says so.
+NEEDS = {
+    "test_chromium.py": ("/usr/bin/chromium", "/usr/bin/chromedriver"),
+    "test_firefox.py": ("/usr/bin/firefox-esr",),
+}
+MISSING = {name: needs for name, needs in NEEDS.items() if not all(Path(need).exists() for need in needs)}
+collect_ignore = list(MISSING)
+
+
+def pytest_report_header() -> list[str]:
+    """Names what is left out."""
+    return [f"left out: tests/e2e/{name} needs {' and '.join(needs)}" for name, needs in MISSING.items()]
+
 
 @pytest.fixture(scope="session")
 def starved(tmp_path_factory: pytest.TempPathFactory) -> Run:

@@ -27,7 +27,8 @@ from steerline_testbed.browser.programs import Programs
 from steerline_testbed.experiment.errors import ExperimentError
 
 _START_PATIENCE_S = 60.0
-_COMMAND_TIMEOUT_S = 20.0
+# A loaded machine takes its time with the first.
+_COMMAND_TIMEOUT_S = 60.0
 _ANSWER_INTERVAL_S = 0.02
 _END_PATIENCE_S = 1.2
 PREFERENCES: Mapping[str, Any] = {
