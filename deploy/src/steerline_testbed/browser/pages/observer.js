@@ -141,8 +141,8 @@
       if (video.seeking) return "SEEKING";
       if (video.duration - video.currentTime < END_TOLERANCE_S) return this.#state;
       if (!canPlay) return this.#state === "SEEKING" ? "SEEKING" : "REBUFFERING";
-      // After a stall the first frame that moves counts, not the promise of one.
-      return this.playing || name === "playing" || moves ? "PLAYING" : this.#state;
+      const goesOn = name === "playing" || name === "ratechange" || moves;
+      return this.playing || goesOn ? "PLAYING" : this.#state;
     }
 
     #enter(state) {

@@ -57,8 +57,8 @@
       const whole = video.duration - video.currentTime - buffered < END_TOLERANCE_S;
       if (video.playbackRate === 0) {
         if (buffered >= START_AT_S || whole || video.seeking) video.playbackRate = 1;
-      } else if (observer.playing && !video.seeking && buffered < EMPTY_S && !whole) {
-        video.playbackRate = 0;
+      } else if (observer.stalled || (observer.playing && buffered < EMPTY_S)) {
+        if (buffered < START_AT_S && !whole && !video.seeking) video.playbackRate = 0;
       }
     };
     for (const name of ["waiting", "timeupdate", "progress", "seeking", "canplay"]) {
