@@ -97,6 +97,33 @@ def test_a_flow_the_session_no_longer_names_is_handed_back() -> None:
     assert placed(effects)[flow(1, 2)][1] == "best-effort"
 
 
+def test_sessions_that_share_connections_share_a_line() -> None:
+    """Two tabs of one browser name the same connections: they stay on one line, whoever reports."""
+    made = engine()
+    both = (flow(1, 1), flow(1, 2))
+    for one in both:
+        made.handle(ev.FlowArrived("home", "A", one), 1.0)
+    needy = assessment(*both, need_bps=7_000_000)
+    line = placed(made.handle(ev.Assessed(needy), 2.0))[both[0]][0]
+    for second in range(3, 20):
+        for name in ("s1", "s2"):
+            effects = made.handle(ev.Assessed(replace(needy, session_id=name)), float(second))
+            assert {where for where, _ in placed(effects).values()} <= {line}
+        assert not placed(made.handle(ev.Tick(), second + 0.5))
+
+
+def test_a_tab_that_needs_nothing_takes_no_connection_from_one_that_does() -> None:
+    """A paused tab that names a critical one's connections leaves them steered."""
+    made = engine()
+    made.handle(ev.FlowArrived("home", "A", flow(1, 1)), 1.0)
+    made.handle(ev.Assessed(assessment(flow(1, 1))), 2.0)
+    for second in range(3, 20):
+        paused = assessment(flow(1, 1), session_id="s2", critical=False, player_state=PlayerState.PAUSED)
+        effects = [*made.handle(ev.Assessed(paused), float(second)), *made.handle(ev.Tick(), second + 0.1)]
+        effects += made.handle(ev.Assessed(assessment(flow(1, 1))), second + 0.2)
+        assert not placed(effects)
+
+
 def test_behind_translation_the_media_flow_is_found_by_what_it_carries() -> None:
     """Rewritten ports: same public address, server, port and protocol, and bytes like media."""
     made = engine()

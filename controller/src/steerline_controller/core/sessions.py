@@ -14,7 +14,7 @@ from steerline_controller.core.effects import Effect
 from steerline_controller.core.resolution import fits, resolve
 from steerline_controller.core.site import Site
 from steerline_controller.core.snapshot import Resolution
-from steerline_controller.core.state import SessionState
+from steerline_controller.core.state import FlowState, SessionState
 from steerline_controller.core.trust import DISTRUST_S, contradiction
 
 # A flow that joined its session by its hosts is believed this long before the agent must name it.
@@ -83,8 +83,19 @@ class Sessions:
             if state.flow not in mine and now - state.started_at > JOINED_S:
                 effects += site.hand_back(state)
         for flow in flows:
-            site.view.flows[flow].session_id = session.session_id
+            state = site.view.flows[flow]
+            if not self._is_anothers(site, state, session):
+                state.session_id = session.session_id
         return effects
+
+    def _is_anothers(self, site: Site, state: FlowState, session: SessionState) -> bool:
+        """Tabs of one browser share connections: one that a protected session names too is that one's, so
+        that it is not taken for best effort."""
+        other = site.view.sessions.get(state.session_id)
+        if other is None or other is session or state.flow not in other.assessment.flows:
+            return False
+        protected = site.strategy.protected()
+        return other.session_id in protected and session.session_id not in protected
 
     def host_of(self, flow: FiveTuple, site: Site) -> str:
         """The protected or pinned session between whose hosts a new flow runs; "" if there is none."""

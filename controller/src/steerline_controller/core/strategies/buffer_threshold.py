@@ -58,6 +58,8 @@ class BufferThreshold:
             return self._serve(session, view, now)
         if guarded is None:
             return []
+        if elder := self._guards.elder(session, view):
+            guarded = self._guards[session.session_id] = self._guards[elder]
         if not view.lines[guarded].usable:
             return self._serve(session, view, now)
         return gather(self.name, session, guarded, view, now, "stays on its line while it fills")
@@ -117,15 +119,22 @@ class BufferThreshold:
     def _choose(self, session: SessionState, view: SiteView, now: float) -> tuple[LineView, str] | None:
         """The line for a critical session, with the reason; None when nothing carries its rate.
 
-        In order: its own line while the need fits; another protected line where it fits; the
-        unprotected line where it gets most; packed beside sessions whose rates leave its own; in the
-        place of a session that has enough. The last line stays with best effort.
+        In order: the line of a session whose connections it shares; its own line while the need fits;
+        another protected line where it fits; the unprotected line where it gets most; packed beside
+        sessions whose rates leave its own; in the place of a session that has enough. The last line
+        stays with best effort.
         """
-        need = required_bps(session)
+        sharers = self._guards.sharers(session, view)
+        need = required_bps(session) + sum(map(required_bps, sharers.values()))
         rate = float(session.assessment.play_bps)
         usable = view.usable_lines()
         others = {
-            line.name: self._guards.sessions_on(line.name, view, but=session.session_id) for line in usable
+            line.name: [
+                other
+                for other in self._guards.sessions_on(line.name, view, but=session.session_id)
+                if other.session_id not in sharers
+            ]
+            for line in usable
         }
         needs = {name: [required_bps(s) for s in sessions] for name, sessions in others.items()}
         rates = {name: [float(s.assessment.play_bps) for s in sessions] for name, sessions in others.items()}
@@ -133,6 +142,10 @@ class BufferThreshold:
         low = session.assessment.low_ms / 1000
         head = f"buffer {seconds:.1f} s, bound {low:.0f} s, needs {need / 1e6:.2f} Mbit/s: "
 
+        elder = self._guards.elder(session, view)
+        if elder and view.lines[self._guards[elder]].usable:
+            line = view.lines[self._guards[elder]]
+            return line, head + f"shares connections with session {elder} on {line.name}"
         own = self._guards.get(session.session_id)
         if own in others and free_bps(view.lines[own], needs[own]) >= min(
             need, view.lines[own].link.capacity_bps * USABLE

@@ -47,6 +47,28 @@ class Guards(dict[str, str]):
         count = len(self.best_effort_on(line.name, view, now)) + len(self.sessions_on(line.name, view))
         return (count + more) / line.link.capacity_bps
 
+    def elder(self, session: SessionState, view: SiteView) -> str:
+        """The session, protected before this one, that names one of its connections; "" if there is none.
+
+        Tabs of one browser share its connections to a server: only one line can carry them.
+        """
+        sharers = self.sharers(session, view)
+        for session_id in self:
+            if session_id == session.session_id:
+                break
+            if session_id in sharers:
+                return session_id
+        return ""
+
+    def sharers(self, session: SessionState, view: SiteView) -> dict[str, SessionState]:
+        """Other protected sessions that name one of its connections."""
+        mine = frozenset(flow for flow in session.assessment.flows if flow.client_port)
+        return {
+            other.session_id: other
+            for other in (view.sessions[name] for name in self if name in view.sessions)
+            if other is not session and not mine.isdisjoint(other.assessment.flows)
+        }
+
     def by_urgency(self, view: SiteView) -> list[SessionState]:
         """The protected sessions, least time to empty first."""
         return sorted((view.sessions[s] for s in self if s in view.sessions), key=urgency)
