@@ -113,7 +113,7 @@ def plain_chromium(home: Path, flags: Sequence[str] = ()) -> Generator[webdriver
         driver.quit()
 
 
-def wait_for(what: Callable[[], Any], timeout_s: float = 20.0) -> Any:
+def wait_for(what: Callable[[], Any], timeout_s: float = 60.0) -> Any:
     """Waits until `what()` is true, and returns it."""
     end = time.monotonic() + timeout_s
     while not (result := what()):

@@ -39,7 +39,7 @@ def test_each_page_plays_and_knows_what_its_video_does(
     seen, real = chromium.execute_script(BOTH)
     assert seen["buffer_s"] == pytest.approx(real["ahead"], abs=0.1) and seen["buffer_s"] > 0.5
     assert seen["position_s"] == pytest.approx(real["at"], abs=0.1)
-    assert seen["height"] == real["height"] and 100 < seen["bitrate_kbps"] < 1100
+    assert seen["height"] == real["height"] in (360, 480) and 100 < seen["bitrate_kbps"] < 1100
     assert (seen["stall_count"], seen["stall_s"]) == (0, 0) and 0 < seen["startup_s"] < 10
     assert list(chromium.execute_script("return steerline.protocols()")) == ["http/1.1"]
     assert chromium.find_element("id", "message").text == ""

@@ -18,7 +18,7 @@ from steerline_testbed.experiment.media import Progress, default_cache, only_one
 from steerline_testbed.experiment.media_recipe import FRAMES_PER_SECOND, Recipe
 
 # Raise it when the way of making changes: an old cache is then not used.
-FILMS_VERSION = 1
+FILMS_VERSION = 2
 # Of the WebM so much is encoded and repeated: VP8 takes a processor about as long as it plays.
 WEBM_LOOP_S = 24
 # What each page fetches below /video/ beside the DASH folder.
@@ -96,7 +96,7 @@ def _make_webm(_dash: Path, recipe: Recipe, work: Path, out: Path) -> None:
     loop, sound = work / "loop.webm", work / "sound.webm"
     run_ffmpeg(
         f"-f lavfi -i testsrc2=size={rate.width}x{rate.height}:rate={FRAMES_PER_SECOND}",
-        f"-vf noise=alls={rate.noise}:allf=t:all_seed=1,setdar=16/9 -t {min(WEBM_LOOP_S, recipe.loop_s)}",
+        f"-vf noise=alls={rate.noise}:allf=t:all_seed=1,setsar=1 -t {min(WEBM_LOOP_S, recipe.loop_s)}",
         f"-c:v libvpx -deadline realtime -cpu-used 16 -threads 2 -pix_fmt yuv420p -g {2 * FRAMES_PER_SECOND}",
         f"-b:v {kbps} -minrate {kbps} -maxrate {kbps} -bufsize {kbps} -qmin 2 -qmax 56",
         loop,
