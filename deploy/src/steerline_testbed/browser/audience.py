@@ -10,6 +10,7 @@ from typing import Any
 
 from steerline_testbed.browser.pages_of import VIDEO_SERVER, page_url, site_patterns
 from steerline_testbed.browser.plan import TabPlan, WatchPlan
+from steerline_testbed.browser.profile import has_display
 from steerline_testbed.browser.programs import BrowserName, find_programs
 from steerline_testbed.browser.protocols import chromium_flags, firefox_preferences
 from steerline_testbed.browser.reporting import Track, compare, read_track
@@ -105,7 +106,7 @@ class Audience:
             go=self._go,
             screenshots=self._raw / f"player{number}",
             screenshot_at_s=list(settings.screenshot_at_s),
-            shown=settings.show,
+            shown=settings.show and has_display(),
             flags=self._flags(),
             preferences=firefox_preferences(settings.http),
         )

@@ -17,6 +17,7 @@ from steerline_testbed.browser.profile import Home
 from steerline_testbed.browser.programs import Programs
 
 _WINDOW = "--window-size=800,780"
+_SHOWN = "--ozone-platform-hint=auto"
 _WELCOME_PATIENCE_S = 5.0
 _FLAGS = (
     # The testbed is root's and in a namespace of its own; Chromium refuses root with its sandbox.
@@ -47,7 +48,7 @@ def start_chromium(
     assert programs.driver is not None
     options = webdriver.ChromeOptions()
     options.binary_location = str(programs.browser)
-    for flag in (*_FLAGS, *flags, f"--user-data-dir={home.profile}", *([] if shown else ["--headless=new"])):
+    for flag in (*_FLAGS, *flags, f"--user-data-dir={home.profile}", _SHOWN if shown else "--headless=new"):
         options.add_argument(flag)
     options.enable_bidi = True
     options.enable_webextensions = True

@@ -19,6 +19,11 @@ _QUIET = {
 }
 
 
+def has_display() -> bool:
+    """Whether there is a screen that a window could be on."""
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
 class Home:
     """The folder of one browser: HOME, profile, temporary files, and the extension with its host."""
 

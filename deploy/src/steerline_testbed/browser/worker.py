@@ -53,6 +53,7 @@ class _Tab:
     pause_at_s: float | None
     opened: bool = False
     seen: bool = False
+    plays: bool = False
 
 
 class Worker:
@@ -150,7 +151,7 @@ class Worker:
             browser.go(tab.context, tab.plan.url)
             tab.opened = True
             return
-        if tab.pause_at_s is not None and now_s >= tab.pause_at_s:
+        if tab.pause_at_s is not None and tab.plays and now_s >= tab.pause_at_s:
             tab.pause_at_s = None
             browser.ask(tab.context, _PAUSE)
         self._drain(browser, tab)
@@ -172,6 +173,7 @@ class Worker:
             browser.ask(tab.context, _UNMUTE)
         if rows:
             last = rows[-1]
+            tab.plays = last.get("player_state") == "PLAYING"
             if (
                 not self._frozen_seen
                 and last.get("player_state") == "REBUFFERING"
@@ -190,13 +192,11 @@ class Worker:
             raise ExperimentError(f"{tab.plan.url} is no page of the testbed; it shows {title!r}")
 
     def _shoot(self, browser: Driven, tabs: Sequence[_Tab], at_s: float) -> None:
-        for number, tab in enumerate(tabs, start=1):
-            if not tab.opened:
-                continue
-            which = f"-tab{number}" if len(tabs) > 1 else ""
-            path = Path(f"{self._plan.screenshots}{which}-{at_s:03.0f}s.jpg")
+        """The tab in front. To paint one that nobody sees would cost a loaded machine seconds."""
+        front = [tab for tab in tabs if tab.opened][-1:]
+        for tab in front:
             try:
-                browser.screenshot(tab.context, path)
+                browser.screenshot(tab.context, Path(f"{self._plan.screenshots}-{at_s:03.0f}s.jpg"))
             except WebDriverException as error:
                 _say(f"no screenshot at {at_s:g} s: {_first_line(error)}")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steerline_testbed.browser.films import ensure_film
+from steerline_testbed.browser.profile import has_display
 from steerline_testbed.browser.programs import find_programs
 from steerline_testbed.experiment import media, stage
 from steerline_testbed.experiment.agent import find_agent
@@ -161,7 +162,9 @@ class _Run:
         progress.phase("starting controller, station and servers")
         on.start_core(self._media, self._film)
         if self._settings.player != "headless":
-            progress.phase(f"starting {self._settings.player}")
+            blind = self._settings.show and not has_display()
+            why = ", without a window: neither DISPLAY nor WAYLAND_DISPLAY is set" if blind else ""
+            progress.phase(f"starting {self._settings.player}{why}")
         on.prepare_players()
         busy_before, total_before = stage.processor_times()
         retransmitted_before = on.retransmitted()
