@@ -172,13 +172,23 @@ def chromium(
         assert installed["extension"] == EXTENSION_ID, installed
         # The welcome page comes up in front, and a browser loads no media in tabs that were never seen.
         wait_for(lambda: driver.execute_script("return document.hidden"))
-        driver.execute_cdp_cmd("Page.bringToFront", {})
+        close_others(driver)
         yield driver
     finally:
         driver.quit()
 
 
-def wait_for(what: Any, timeout_s: float = 20.0) -> Any:
+def close_others(driver: webdriver.Chrome) -> None:
+    """Leaves the tab that is driven, in front."""
+    kept = driver.current_window_handle
+    for other in set(driver.window_handles) - {kept}:
+        driver.switch_to.window(other)
+        driver.close()
+    driver.switch_to.window(kept)
+    driver.execute_cdp_cmd("Page.bringToFront", {})
+
+
+def wait_for(what: Any, timeout_s: float = 45.0) -> Any:
     """Waits until `what()` is true, and returns it."""
     end = time.monotonic() + timeout_s
     while not (result := what()):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.agent.station import Station
 
+from .browser import build_extension, make_film
 from .host import AGENT, Host, Source
 
 # A test of a browser that is not installed is left out, and the report's head says so.
@@ -36,6 +37,20 @@ def binary() -> None:
     """An agent that was built before it had a host would fail each test in its own way."""
     known = subprocess.run([str(AGENT), "host", "--help"], capture_output=True, check=False).returncode == 0
     assert known, f"{AGENT} knows no `host`: run `make agent`"
+
+
+@pytest.fixture(scope="session")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A minute of picture and sound, its index in front."""
+    path = tmp_path_factory.mktemp("film") / "film.mp4"
+    make_film(path, 60)
+    return path
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The extension for each browser, in a folder named after it; hosts of loopback are allowed."""
+    return build_extension(tmp_path_factory.mktemp("extension"), "127.0.0.2", "127.0.0.3").parent
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from tests.agent.station import Station
 
 from .browser import Pages
 
+PLAIN = """<!doctype html><title>page</title><video src="/film.mp4" autoplay></video>"""
 # Beside its film, a player that another site has put there.
-PLAIN = """<!doctype html><title>page</title><video src="/film.mp4" autoplay></video>
-<iframe src="http://127.0.0.9:9/" allow="fullscreen" width="400" height="260"></iframe>"""
+FRAMED = f"""{PLAIN}
+<iframe src="http://127.0.0.9:47009/" allow="fullscreen" width="400" height="260"></iframe>"""
 PAGE = """<!doctype html><title>page</title><iframe src="/frame.html" width="400" height="260"></iframe>"""
 # Late, in a shadow root of a frame; among 500 others; and the page tells nonsense of its players.
 FRAME = """<!doctype html><title>frame</title><body><script>

@@ -13,9 +13,9 @@ from selenium import webdriver
 from steerline.flow.v1 import flow_pb2
 from tests.agent.station import Station
 
-from .browser import EXTENSION_ID, Pages, build_extension, chromium, make_film, wait_for
+from .browser import EXTENSION_ID, Pages, chromium, wait_for
 from .host import SCHEMA
-from .lies import FRAME, PAGE, PLAIN, check_truth, playing
+from .lies import FRAME, FRAMED, PAGE, check_truth, playing
 
 
 def look(driver: webdriver.Chrome, picture: Path) -> str:
@@ -36,16 +36,15 @@ def look(driver: webdriver.Chrome, picture: Path) -> str:
     return text
 
 
-async def test_a_player_in_a_page_that_lies_is_reported_as_it_is(tmp_path: Path, station: Station) -> None:
+async def test_a_player_in_a_page_that_lies_is_reported_as_it_is(
+    tmp_path: Path, station: Station, built: Path, film: Path
+) -> None:
     """State, buffer and remaining media are the browser's own, the five-tuple is the film's connection's,
     the popup says so, and the station hears when the page is left."""
-    film = tmp_path / "film.mp4"
-    await asyncio.to_thread(make_film, film, 60)
-    extension = await asyncio.to_thread(build_extension, tmp_path / "extension")
     pages = Pages({"/": PAGE, "/frame.html": FRAME}, film, film.stat().st_size // 40)
 
     def drive() -> str:
-        with chromium(extension, tmp_path, station.arguments) as driver:
+        with chromium(built / "chromium", tmp_path, station.arguments) as driver:
             driver.get(f"http://127.0.0.1:{pages.port}/")
             wait_for(lambda: len(playing(station)) >= 5)
             text = look(driver, tmp_path / "popup.png")
@@ -63,10 +62,15 @@ async def test_a_player_in_a_page_that_lies_is_reported_as_it_is(tmp_path: Path,
 
 
 def host_of(profile: Path) -> int:
-    """The process id of this browser's host."""
+    """The process id of this browser's host; waits until there is one."""
+    return wait_for(lambda: find_host(profile))
+
+
+def find_host(profile: Path) -> int:
+    """The same, 0 where there is none now."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            if b"steerline-agent\0host\0" not in (stat.parent / "cmdline").read_bytes():
+            if (stat.parent / "cmdline").read_bytes().split(b"\0")[1:2] != [b"host"]:
                 continue
             parent = stat.read_text().rpartition(")")[2].split()[1]
             if str(profile).encode() in Path(f"/proc/{parent}/cmdline").read_bytes():
@@ -77,17 +81,14 @@ def host_of(profile: Path) -> int:
 
 
 async def test_a_host_that_dies_is_started_again_and_without_one_the_web_gets_reports(
-    tmp_path: Path, station: Station
+    tmp_path: Path, station: Station, built: Path, film: Path
 ) -> None:
     """The host killed: a new one goes on with the same session. No host any more: the reports go to the
     station's web interface with servers instead of connections, and the popup says what that means."""
-    film = tmp_path / "film.mp4"
-    await asyncio.to_thread(make_film, film, 60)
-    extension = await asyncio.to_thread(build_extension, tmp_path / "extension")
-    pages = Pages({"/": PLAIN}, film, film.stat().st_size // 40)
+    pages = Pages({"/": FRAMED}, film, film.stat().st_size // 40)
 
     def drive() -> str:
-        with chromium(extension, tmp_path, station.arguments) as driver:
+        with chromium(built / "chromium", tmp_path, station.arguments) as driver:
             driver.get(f"http://127.0.0.1:{pages.port}/")
             wait_for(lambda: len(playing(station)) >= 2)
             os.kill(host_of(tmp_path / "profile"), signal.SIGKILL)

@@ -8,21 +8,20 @@ from pathlib import Path
 from steerline.flow.v1 import flow_pb2
 from tests.agent.station import Station
 
-from .browser import Pages, build_extension, make_film, wait_for
+from .browser import Pages, wait_for
 from .firefox import firefox
 from .lies import FRAME, PAGE, check_truth, playing
 
 
-async def test_a_player_in_a_page_that_lies_is_reported_as_it_is(tmp_path: Path, station: Station) -> None:
+async def test_a_player_in_a_page_that_lies_is_reported_as_it_is(
+    tmp_path: Path, station: Station, built: Path, film: Path
+) -> None:
     """State, buffer and remaining media are the browser's own, the five-tuple is the film's connection's,
     and the station hears when the tab is closed."""
-    film = tmp_path / "film.mp4"
-    await asyncio.to_thread(make_film, film, 60)
-    extension = (await asyncio.to_thread(build_extension, tmp_path / "extension")).parent / "firefox"
     pages = Pages({"/": PAGE, "/frame.html": FRAME}, film, film.stat().st_size // 40)
 
     def drive() -> None:
-        with firefox(extension, tmp_path, station.arguments) as browser:
+        with firefox(built / "firefox", tmp_path, station.arguments) as browser:
             tab = browser.open(f"http://127.0.0.1:{pages.port}/")
             wait_for(lambda: len(playing(station)) >= 5)
             browser.do("browsingContext.close", context=tab)

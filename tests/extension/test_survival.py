@@ -11,7 +11,7 @@ from pathlib import Path
 from steerline.flow.v1 import flow_pb2
 from tests.agent.station import Station
 
-from .browser import Pages, build_extension, chromium, make_film, wait_for
+from .browser import Pages, chromium, wait_for
 from .cost.processes import children
 from .lies import PLAIN, playing
 from .test_chromium import host_of
@@ -20,20 +20,17 @@ ASLEEP_S = 8.0
 
 
 async def test_a_browser_that_sleeps_wakes_without_a_flood_and_one_that_is_killed_ends(
-    tmp_path: Path, station: Station
+    tmp_path: Path, station: Station, built: Path, film: Path
 ) -> None:
     """Browser and host stand still as on a machine asleep: afterwards the session goes on, with no stall of
     that length and no more than a report a second. Killed, with all its processes: the host ends within
     seconds, and the station hears that the viewer has left."""
-    film = tmp_path / "film.mp4"
-    await asyncio.to_thread(make_film, film, 90)
-    extension = await asyncio.to_thread(build_extension, tmp_path / "extension")
     pages = Pages({"/": PLAIN}, film, film.stat().st_size // 30)
     woken: list[tuple[int, float]] = []
     gone: list[float] = []
 
     def drive() -> None:
-        with chromium(extension, tmp_path, station.arguments) as driver:
+        with chromium(built / "chromium", tmp_path, station.arguments) as driver:
             driver.get(f"http://127.0.0.1:{pages.port}/")
             wait_for(lambda: len(playing(station)) >= 3)
             host = host_of(tmp_path / "profile")

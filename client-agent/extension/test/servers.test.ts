@@ -32,8 +32,8 @@ describe("the servers of a tab's media", () => {
     const book = new ServerBook();
     book.began(1, 0, "a", who(1), 0);
     book.began(1, 0, "b", who(2), 1);
-    book.began(1, 0, "c", who(1), 2);
-    book.began(2, 0, "d", who(3), 3);
+    expect(book.began(1, 0, "c", who(1), 2)).toBe(false);
+    expect(book.began(2, 0, "d", who(3), 3)).toBe(true);
     expect(addresses(book, asker(1), 3)).toEqual([at(1), at(2)]);
     book.forget(1);
     expect([addresses(book, asker(1), 3), addresses(book, asker(2), 3)]).toEqual([[], [at(3)]]);

@@ -26,7 +26,8 @@ def children(root: int) -> list[int]:
 def kind(pid: int) -> str:
     """What a browser's process is for, in a word."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        # Chromium's children write theirs anew, with spaces.
+        words = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").split()
     except OSError:
         return "gone"
     if words[1:2] == ["host"]:

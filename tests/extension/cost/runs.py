@@ -82,7 +82,6 @@ def run(name: str, home: Path, extension: Path, station: list[str], url: str, se
     else:
         opened = plain(home, empty_extension(home / "empty") if name == "empty" else None)
     with opened as driver:
-        close_welcome(driver)
         driver.get(url)
         wait_for(lambda: driver.execute_script("return document.getElementById('film').currentTime > 1"))
         time.sleep(SETTLE_S)
@@ -107,16 +106,6 @@ def run(name: str, home: Path, extension: Path, station: list[str], url: str, se
         found.page_heap = devtools.heap_mb(page)
         devtools.close()
     return found
-
-
-def close_welcome(driver: webdriver.Chrome) -> None:
-    """The page that ours opens once, at its installation."""
-    film = driver.current_window_handle
-    for other in set(driver.window_handles) - {film}:
-        driver.switch_to.window(other)
-        driver.close()
-    driver.switch_to.window(film)
-    driver.execute_cdp_cmd("Page.bringToFront", {})
 
 
 def profile(devtools: DevTools, page: str, found: Run, seconds: float) -> None:

@@ -42,7 +42,7 @@ const MOST_SESSIONS: usize = 64;
 /// Reports that come together share one look at the sockets.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Between reports the connections are looked at as often; a change is reported at once.
-const WATCH_EVERY: Duration = Duration::from_millis(250);
+const WATCH_EVERY: Duration = Duration::from_millis(400);
 /// A report that is older when it comes off the pipe (this program, or the machine, was asleep) is history.
 const FRESH: Duration = Duration::from_secs(3);
 

@@ -30,7 +30,15 @@ let nextFrame = 1;
 let timer: ReturnType<typeof setInterval> | undefined;
 let quietSinceMs = 0;
 
-listen(book);
+// A film that comes from another server now is told of at once, not only with the next second.
+listen(book, (place) => {
+  if (typeof place !== "number") return;
+  for (const { sessionId } of hub.viewsOf(place)) again(sessionId);
+});
+
+function again(sessionId: string): void {
+  frames.get(hub.frameOf(sessionId) ?? -1)?.postMessage({ type: "again", session_id: sessionId } satisfies ToFrame);
+}
 
 function hear(message: FromHost): void {
   if (message.type === "station") {
@@ -39,7 +47,7 @@ function hear(message: FromHost): void {
   } else if (message.type === "hello") {
     station = message.station === "" ? "none" : station;
   } else if (message.type === "again") {
-    frames.get(hub.frameOf(message.session_id) ?? -1)?.postMessage(message satisfies ToFrame);
+    again(message.session_id);
   } else if (message.type !== "ack" && message.type !== "error") {
     hub.heard(message, Date.now());
   }
@@ -162,6 +170,7 @@ chrome.permissions.onRemoved.addListener(() => {
 });
 chrome.runtime.onStartup.addListener(() => void register());
 chrome.runtime.onInstalled.addListener(({ reason }) => {
-  void register();
+  // Pages that are open have no script yet, or that of the version before.
+  void register().then(async () => inject((await chrome.permissions.getAll()).origins ?? []));
   if (reason === "install") void chrome.tabs.create({ url: chrome.runtime.getURL("options.html?welcome") });
 });

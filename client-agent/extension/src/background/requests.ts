@@ -24,8 +24,8 @@ export function originOf(url: string): string | undefined {
   }
 }
 
-/** Listeners are set at once, at top level: a worker that was asleep is woken by them. */
-export function listen(book: ServerBook): void {
+/** `onNew` hears where a server was new. Listeners are set at once, at top level: a worker that was asleep is woken by them. */
+export function listen(book: ServerBook, onNew: (place: Place) => void): void {
   const all = { urls: ["http://*/*", "https://*/*"] };
   chrome.webRequest.onResponseStarted.addListener(
     (details) => {
@@ -43,7 +43,7 @@ export function listen(book: ServerBook): void {
       };
       if (!mediaLike(answer)) return;
       const port = url.port === "" ? (DEFAULT_PORTS[url.protocol] ?? 443) : Number(url.port);
-      book.began(
+      const isNew = book.began(
         place,
         details.frameId,
         details.requestId,
@@ -55,6 +55,7 @@ export function listen(book: ServerBook): void {
         },
         Date.now(),
       );
+      if (isNew) onNew(place);
     },
     all,
     ["responseHeaders"],

@@ -76,8 +76,8 @@ export class ServerBook {
   readonly #places = new Map<Place, Map<string, Entry>>();
   readonly #requests = new Map<string, Entry>();
 
-  /** A media answer has begun. */
-  began(place: Place, frame: number, request: string, who: Answerer, nowMs: number): void {
+  /** A media answer has begun. True: this server is new here. */
+  began(place: Place, frame: number, request: string, who: Answerer, nowMs: number): boolean {
     let entries = this.#places.get(place);
     if (entries === undefined) {
       const oldest = this.#places.keys().next();
@@ -86,7 +86,8 @@ export class ServerBook {
       this.#places.set(place, entries);
     }
     const key = `${who.address} ${who.port}`;
-    const entry = entries.get(key) ?? { key, who, frames: new Set(), open: 0, lastMs: nowMs };
+    const known = entries.get(key);
+    const entry = known ?? { key, who, frames: new Set(), open: 0, lastMs: nowMs };
     // The latest stands last.
     entries.delete(key);
     entries.set(key, entry);
@@ -99,6 +100,7 @@ export class ServerBook {
       entry.open += 1;
       this.#requests.set(request, entry);
     }
+    return known === undefined;
   }
 
   /** The answer is complete, or has failed. */

@@ -2,7 +2,7 @@
 
 import { framesOf } from "../core/sites";
 
-/** Runs in the page itself, once, when the viewer opens the popup: what it names must not leave this function's text. */
+/** Runs in the page, once, when the viewer opens the popup. It is sent there as text: it uses nothing from outside. */
 function look(): { src: string; allow: string; width: number; height: number }[] {
   return Array.from(document.querySelectorAll("iframe"))
     .slice(0, 200)
