@@ -186,3 +186,17 @@ def test_bytes_add_up(rises: list[int], first: float, second: float) -> None:
         points, middle_s, end_s
     )
     assert parts == pytest.approx(traffic_figures.bytes_between(points, 0, end_s), abs=1.0)
+
+
+def test_a_picture_that_stands_with_media_in_store_is_no_stall() -> None:
+    """A browser on a loaded machine decodes late: told as late. A stall stays one while its buffer fills."""
+    samples = [
+        *film([(0, 10), (1, 50)]),
+        *film([(2, 49.8)], "REBUFFERING"),
+        *film([(3, 49), (4, 0.5)]),
+        *film([(5, 0.0), (6, 1.5), (7, 2.4)], "REBUFFERING"),
+        *film([(8, 2.5), (9, 2)]),
+    ]
+    found = figures.play_figures(samples, end_s=10)
+    assert (found.stall_count, found.stall_s, found.first_stall_at_s) == (1, 3, 5)
+    assert found.late_s == 1

@@ -88,7 +88,7 @@ def thresholds(axis: Any) -> None:
 def stalls(samples: Sequence[Sample], end_s: float) -> list[tuple[float, float]]:
     """Begin and end of each stall after the first picture."""
     began = next((one.time_s for one in samples if one.state == "PLAYING"), end_s)
-    pieces = figures.spans(samples, began, end_s)
+    pieces = figures.spans(figures.starvation(samples), began, end_s)
     return _joined([one for one in pieces if one.sample.state == "REBUFFERING"])
 
 
