@@ -24,8 +24,6 @@ from typing import TextIO
 
 from steerline_testbed.experiment.clock import monotonic_s
 
-# Wake up for a chunk, not for each packet: a download on a 10 Mbps line sees 830 packets a second.
-WAKE_BYTES = 32 * 1024
 DISCARD_BYTES = 4 * 2**20
 DISK_FULL_STATUS = 28
 
@@ -44,7 +42,12 @@ class Recorder:
 
 
 class Download:
-    """One endless download over one TCP connection."""
+    """One endless download over one TCP connection.
+
+    Reads as soon as something arrives, as browsers and players do. To be woken for larger pieces only
+    (SO_RCVLOWAT) costs less, but TCP then acknowledges otherwise: measured on full lines, a connection that is
+    read at once gets 1.3 times what each of its neighbours gets that are read every 32 KiB or 2 MiB.
+    """
 
     def __init__(self, number: int, server: str, port: int, path: str, recorder: Recorder) -> None:
         self.number = number
@@ -92,7 +95,7 @@ class Download:
                 self._end("the server closed the connection")
                 return
             self.bytes += got
-            if got < WAKE_BYTES:
+            if got < DISCARD_BYTES:
                 return
 
     def _read_head(self, sock: socket.socket) -> None:
@@ -111,7 +114,6 @@ class Download:
             return
         self._head = None
         self.bytes = len(body)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, WAKE_BYTES)
 
     def _end(self, reason: str) -> None:
         self.alive = False

@@ -69,9 +69,8 @@ def server_port(node: Node) -> str:
 def build_internet(plan: Plan) -> None:
     """The bridge through which the servers reach the provider switch, after the servers.
 
-    One port for all, so that their frames wait in one row. Open vSwitch serves its ports in turn and takes up
-    to 32 frames from each: where each server had a port of its own, a full line's free places went to one of
-    them first, and one connection of the video server got 1.4 times what each of its neighbours got.
+    One port for all, so that their frames wait in one row: Open vSwitch serves its ports in turn and takes up
+    to 32 frames from each, and who is served first finds the free place in a full line's queue.
     """
     step = "build the Internet's bridge"
     namespace, core = plan.internet, plan.core.namespace
