@@ -139,7 +139,7 @@ def test_behind_translation_the_media_flow_is_found_by_what_it_carries() -> None
 
 
 def test_of_a_connection_only_its_server_need_be_known() -> None:
-    """Neither port known (a browser without the host): TCP by its port, QUIC at whatever port carries media."""
+    """No port but TCP's is known (a browser without the host): QUIC is at whatever port carries media."""
     told_tcp, told_quic = flow(1, 0), replace(flow(1, 0), protocol=UDP, server_port=0)
     quic = replace(flow(1, 50_000), protocol=UDP, server_port=8443)
     for media, others in (

@@ -45,8 +45,8 @@ class Download:
     """One endless download over one TCP connection.
 
     Reads as soon as something arrives, as browsers and players do. To be woken for larger pieces only
-    (SO_RCVLOWAT) costs less, but changes the shares: measured on full lines, a connection that is read at once
-    gets 1.3 times what each of its neighbours gets that are read every 32 KiB or 2 MiB.
+    (SO_RCVLOWAT) costs less, but changes the shares: measured on full lines, a connection that is read at
+    once gets 1.3 times what each of its neighbours gets that are read every 32 KiB or 2 MiB.
     """
 
     def __init__(self, number: int, server: str, port: int, path: str, recorder: Recorder) -> None:
