@@ -55,6 +55,16 @@ describe("player states", () => {
     expect(states).toEqual(["PLAYING", "REBUFFERING"]);
   });
 
+  it("a page that holds a starved player until it has refilled goes on stalling, and then pauses", () => {
+    const hold = (aheadS: number) => reading(5.5, aheadS, { playbackRate: 0 });
+    expect(feed([playing(5, 9), hold(0.1), hold(2), playing(6, 3)]).states).toEqual([
+      "PLAYING",
+      "REBUFFERING",
+      "PLAYING",
+    ]);
+    expect(feed([playing(5, 9), hold(0.1), hold(30)]).states).toEqual(["PLAYING", "REBUFFERING", "PAUSED"]);
+  });
+
   it("a page that holds an empty player by rate 0 stalls it, and one with a full buffer pauses it", () => {
     expect(feed([playing(5, 9), reading(5.5, 0.1, { playbackRate: 0 })]).states).toEqual(["PLAYING", "REBUFFERING"]);
     expect(feed([playing(5, 9), reading(5.5, 9, { playbackRate: 0 })]).states).toEqual(["PLAYING", "PAUSED"]);

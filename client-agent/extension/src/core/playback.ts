@@ -12,6 +12,8 @@ const HAVE_FUTURE_DATA = 3;
 /** A playhead that stands for so long with nothing ahead is a stall, whatever readyState says. */
 const FROZEN_MS = 1500;
 const EMPTY_S = 0.5;
+/** Pages hold a starved player by rate 0 until so much is there, at most; it is not the viewer who pauses. */
+const REFILLED_S = 10;
 /** A longer gap between readings is a machine asleep, not a stall. */
 export const LONGEST_STEP_MS = 10_000;
 
@@ -88,7 +90,7 @@ export class PlaybackMachine {
     }
     if (reading.paused) return "PAUSED";
     const held = reading.playbackRate === 0;
-    if (held && bufferS > EMPTY_S) return "PAUSED";
+    if (held && bufferS > (this.#inStall ? REFILLED_S : EMPTY_S)) return "PAUSED";
     const frozen = bufferS <= EMPTY_S && nowMs - this.#movedMs >= FROZEN_MS;
     if (held || frozen || reading.readyState < HAVE_FUTURE_DATA) {
       // A stream that is never closed stands on its last frame: nothing more could come.
