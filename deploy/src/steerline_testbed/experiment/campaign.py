@@ -33,6 +33,14 @@ PRESETS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"name": "round-robin-20", "strategy": "round-robin", "flows": 20},
         {"name": "single-20-rule-off", "strategy": "single", "flows": 20, "rule": "off"},
         {"name": "round-robin-20-rule-off", "strategy": "round-robin", "flows": 20, "rule": "off"},
+        # Nobody browses: exactly four downloads beside the video, as in the published experiment.
+        {
+            "name": "round-robin-20-rule-off-no-browsing",
+            "strategy": "round-robin",
+            "flows": 20,
+            "rule": "off",
+            "browsers": 0,
+        },
     ),
 }
 
