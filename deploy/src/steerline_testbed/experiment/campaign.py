@@ -23,6 +23,8 @@ DEFAULT_SEEDS = (1, 2, 3, 4, 5)
 MOST_SIDE_BY_SIDE = 3
 # A run that begins measures whether its network is right; another run's start would disturb it.
 STAGGER_S = 12.0
+_BY_ITSELF = {"player": "chromium", "rule": "default", "flows": 50, "duration_s": 180, "traffic_start_s": 30}
+
 PRESETS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "main-job": (
         {"name": "buffer-threshold-50", "strategy": "buffer-threshold", "flows": 50},
@@ -41,6 +43,18 @@ PRESETS: Mapping[str, Sequence[Mapping[str, Any]]] = {
             "rule": "off",
             "browsers": 0,
         },
+    ),
+    # A real browser costs a core: one run at a time.
+    "browser": tuple(
+        {"name": f"{player}-{strategy}", "player": player, "strategy": strategy, "duration_s": 240}
+        for strategy in ("single", "buffer-threshold")
+        for player in ("headless", "chromium")
+    ),
+    # Each player by its own defaults, beside so many downloads that equal shares starve it.
+    "players": tuple(
+        {"name": f"{page}-{strategy}", "strategy": strategy, "page": page, **_BY_ITSELF}
+        for page in ("dashjs", "hlsjs", "shaka", "mp4")
+        for strategy in ("round-robin", "buffer-threshold")
     ),
 }
 
