@@ -102,6 +102,7 @@ class Audience:
             tabs=self._tabs(number),
             home=directory / f"player{number}",
             log=directory / f"player{number}-browser.log",
+            host_record=self._raw / f"host{number}.jsonl",
             ready=directory / f"player{number}.ready",
             go=self._go,
             screenshots=self._raw / f"player{number}",

@@ -38,6 +38,9 @@ class WatchPlan(BaseModel):
     tabs: list[TabPlan]
     home: Path = Field(description="Made by the worker, and removed by it.")
     log: Path = Field(description="The browser's own output, and its driver's.")
+    host_record: Path | None = Field(
+        default=None, description="Where the native host adds what it reports, as JSON lines."
+    )
     ready: Path = Field(
         description="Written when the browser shows its blank page: name and version as JSON."
     )

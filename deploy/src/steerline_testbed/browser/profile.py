@@ -44,12 +44,17 @@ class Home:
         manifest.write_text(json.dumps(granted))
         self._browser = browser
 
-    def install_host(self, agent: Path, station: str, ca: Path) -> None:
-        """Tells this home's browser where the native host is. Raises ExperimentError."""
+    def install_host(self, agent: Path, station: str, ca: Path, record: Path | None = None) -> None:
+        """Tells this home's browser where the native host is, and where it writes what it reports.
+
+        Raises ExperimentError.
+        """
         command = [str(agent), "install", "--browser", self._browser, "--dir", str(self.path)]
         if self._browser == "chromium":
             command += ["--user-data-dir", str(self.profile)]
         command += ["--station", station, "--ca", str(ca)]
+        if record is not None:
+            command += ["--record", str(record)]
         done = subprocess.run(
             command,
             capture_output=True,

@@ -73,7 +73,7 @@ class Worker:
         plan = self._plan
         self._home.make(plan.browser, plan.extension, plan.sites)
         try:
-            self._home.install_host(plan.agent, plan.station, plan.ca)
+            self._home.install_host(plan.agent, plan.station, plan.ca, plan.host_record)
             browser = self._start()
             threading.Thread(target=self._watch_over, args=(browser,), daemon=True).start()
             try:

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from steerline_testbed.measure import crossings, faults, moves, shares
+from steerline_testbed.measure import crossings, faults, moves, shares, tuples
 
 
 def register(subparsers: Any) -> None:
     """Adds `measure` with its kinds."""
     parser = subparsers.add_parser(
         "measure",
-        help="how fast, how lossless, how robust: crossings, moves, cuts, restarts, shares",
+        help="how fast, how lossless, how robust: crossings, moves, cuts, restarts, shares, tuples",
         description="Measures the controller on a network that has asserted itself. Prints JSON.",
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
@@ -73,6 +73,29 @@ def register(subparsers: Any) -> None:
     share.add_argument("--lines", type=int, default=1, help="of 10 Mbit/s, in turn (default: 1)")
     share.add_argument("--servers", nargs="+", choices=sorted(shares.ADDRESSES), default=["download-server"],
         help="whose pieces they are (default: download-server)")  # fmt: skip
+    _tuples(kinds)
+
+
+def _tuples(kinds: Any) -> None:
+    text = "whether the connections that a real browser reports are those that carry its film, by a capture"
+    parser: argparse.ArgumentParser = kinds.add_parser("tuples", help=text, description=text)
+    parser.add_argument("--player", choices=("chromium", "firefox"), default="chromium",
+        help="(default: chromium)")  # fmt: skip
+    parser.add_argument("--http", choices=("1.1", "2", "3"), default="1.1", help="(default: 1.1)")
+    parser.add_argument("--duration", type=float, default=60.0, metavar="S", help="(default: 60)")
+    parser.add_argument("--change-every", type=float, default=10.0, metavar="S",
+        help="servers end connections of that age; 0 is never (default: 10)")  # fmt: skip
+    parser.add_argument("--window", type=float, default=2.0, metavar="S",
+        help="a report is judged by what came in so many seconds before it (default: 2)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep the capture and the host's record there"
+    )
+
+    def work(o: argparse.Namespace) -> dict[str, Any]:
+        return tuples.measure(o.player, o.http, o.duration, o.change_every, o.window, o.seed, _say, o.keep)
+
+    _prints(parser, "tuples", work)
 
 
 def _kind(
@@ -90,12 +113,22 @@ def _kind(
             metavar="S",
             help="(default: %(default)s)",
         )
+
+    def counted(options: argparse.Namespace) -> dict[str, Any]:
+        if options.count < 1 or options.flows < 0:
+            parser.error("--count allows 1 or more, --flows 0 or more")
+        return work(options)
+
+    _prints(parser, name, counted)
+    return parser
+
+
+def _prints(
+    parser: argparse.ArgumentParser, name: str, work: Callable[[argparse.Namespace], dict[str, Any]]
+) -> None:
     parser.add_argument("--out", type=Path, help="also write the JSON there")
 
     def command(options: argparse.Namespace) -> int:
-        if options.count < 1 or options.flows < 0:
-            print("--count allows 1 or more, --flows 0 or more", file=sys.stderr)
-            return 2
         result = {"measurement": name, **work(options)}
         text = json.dumps(result, indent=2)
         print(text)
@@ -105,7 +138,6 @@ def _kind(
         return 0
 
     parser.set_defaults(command=command)
-    return parser
 
 
 def _say(text: str) -> None:
