@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from steerline_testbed.measure.crossings import summarise
 from steerline_testbed.measure.faults import last_sample, longest_gap_s
 from steerline_testbed.measure.lab import parse_counters, percentile, spread
 from steerline_testbed.measure.paced import ENTRY, Arrival, account, read
+from steerline_testbed.measure.shares import equal_share
 
 MS = 1_000_000
 
@@ -91,3 +93,11 @@ def test_a_players_record_that_ends_in_the_middle_of_a_line_is_read(tmp_path: Pa
     lines = [json.dumps(sample)] * 25 + [json.dumps(sample | {"stall_count": 2, "buffer_s": 9.0})]
     (tmp_path / "record").write_text("\n".join(lines) + '\n{"kind": "sam')
     assert last_sample(tmp_path / "record") == {"stalls": 2, "stall_s": 0.0, "least_buffer_s": 9.0}
+
+
+def test_an_equal_share_is_one_where_all_connections_get_the_same() -> None:
+    """On one line, and on five of which one has a connection more."""
+    assert equal_share(1.9, 1.9, flows=4, lines=1) == pytest.approx(1.9)
+    full = 9.5
+    mine, others = full / 5, (4 * full + full * 4 / 5) / 20
+    assert equal_share(mine, others, flows=20, lines=5) == pytest.approx(mine)

@@ -53,7 +53,7 @@ def measure(
             for kind in kinds:
                 server, piece_s = kind
                 mine, others = _window(lab, ADDRESSES[server], round(piece_s * 2_580_000 / 8))
-                ratios[kind].append(mine / others)
+                ratios[kind].append(mine / equal_share(mine, others, flows, lines))
                 rates[kind].append(mine)
                 heard = f"{mine:.2f} Mbit/s, each download {others:.2f}"
                 say(f"{turn + 1} of {count}: {server}, pieces of {piece_s:g} s: {heard}")
@@ -67,11 +67,19 @@ def measure(
                 "server": server,
                 "seconds_of_video": piece_s,
                 "mbps": _spread(rates[server, piece_s]),
-                "times_a_download": _spread(ratios[server, piece_s]),
+                "times_equal_share": _spread(ratios[server, piece_s]),
             }
             for server, piece_s in kinds
         ],
     }
+
+
+def equal_share(mine: float, others: float, flows: int, lines: int) -> float:
+    """What the customer would get if all connections of its line got the same, in the unit of the rates.
+
+    `others` is the mean of the downloads, which are spread evenly over full lines.
+    """
+    return (mine + others * flows) / lines / (flows / lines + 1)
 
 
 def _window(lab: Lab, server: str, piece_bytes: int) -> tuple[float, float]:
