@@ -31,7 +31,7 @@ demo: setup agent extension ## The main job: a video starves on one line, and is
 test: setup agent extension ## All tests: unit, laws, wire, real Redis, real Open vSwitch in namespaces
 	@cargo test --quiet --locked --release --workspace
 	@npm run --silent test -w client-agent/extension
-	@$(SUDO) .venv/bin/python -m pytest
+	@$(SUDO) .venv/bin/python -m pytest -n 2 --dist loadfile
 
 lint: setup ## Style and mistakes: ruff, buf, rustfmt, clippy, Biome, shellcheck
 	@.venv/bin/ruff check $(PYTHON)
