@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,19 @@ SECOND_TAB_S, THIRD_TAB_S, PAUSE_S = 3.0, 6.0, 12.0
 class Audience:
     """Starts the browsers on blank pages, then lets them all go at time zero."""
 
-    def __init__(self, network: Network, settings: RunSettings, raw: Path, browser: BrowserName) -> None:
+    def __init__(
+        self,
+        network: Network,
+        settings: RunSettings,
+        raw: Path,
+        browser: BrowserName,
+        flags: Sequence[str] = (),
+    ) -> None:
         self._network = network
         self._settings = settings
         self._raw = raw.resolve()
         self._browser: BrowserName = browser
+        self._more_flags = flags
         self._ready: dict[str, Path] = {}
         self._versions: dict[str, str] = {}
 
@@ -108,7 +116,7 @@ class Audience:
             screenshots=self._raw / f"player{number}",
             screenshot_at_s=list(settings.screenshot_at_s),
             shown=settings.show and has_display(),
-            flags=self._flags(),
+            flags=[*self._flags(), *self._more_flags],
             preferences=firefox_preferences(settings.http),
         )
 

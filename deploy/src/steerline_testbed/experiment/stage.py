@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,17 @@ DISK_FLOOR_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Stage:
-    """A network with the programs of one run. `raw` is where their records go."""
+    """A network with the programs of one run.
+
+    `raw` is where their records go; `browser_flags` are further options of Chromium.
+    """
 
     network: Network
     settings: RunSettings
     raw: Path
     cast: dict[str, Process] = field(default_factory=dict[str, Process])
     audience: Audience | None = None
+    browser_flags: Sequence[str] = ()
 
     def start_core(self, media: Path, film: Path | None = None) -> None:
         """Controller, station and servers; returns when a customer reaches the video server.
@@ -100,7 +104,7 @@ class Stage:
         settings = self.settings
         if settings.player == "headless" or not settings.viewers:
             return
-        self.audience = Audience(self.network, settings, self.raw, settings.player)
+        self.audience = Audience(self.network, settings, self.raw, settings.player, self.browser_flags)
         self.cast |= self.audience.start()
         self.audience.wait_ready(self.assert_alive)
 

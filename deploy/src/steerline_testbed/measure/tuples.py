@@ -1,7 +1,8 @@
 """Which connections a real browser's native host reports, held against a capture at the customer's end.
 
-The servers end connections now and then: nginx closes one that is older than `change_every_s` after its next
-answer (`keepalive_time`), as servers do; caddy is replaced by another one, and says good-bye on its way.
+The server ends connections now and then: nginx closes one that is older than `change_every_s` after its next
+answer (`keepalive_time`), as servers do. caddy never closes one of QUIC; there the customer's machine gets an
+address more or less, as when a VPN comes or goes, and Chromium is told to open its connections anew then.
 """
 
 from __future__ import annotations
@@ -26,10 +27,15 @@ from steerline_testbed.network import Process
 VIEWER = "viewer1"
 LEAST_CHANGE_S, MOST_CHANGE_S = 3.0, 600.0
 LEAST_WINDOW_S, MOST_WINDOW_S = 1.0, 30.0
-_NGINX, _CADDY = "nginx of the video-server", "caddy of the video-server"
+_NGINX = "nginx of the video-server"
 _CAPTURE_PATIENCE_S = 10.0
-# So long both caddies listen at the same port: nobody finds it closed.
-_OVERLAP_S = 1.5
+# Chromium's own switch, by its name as a field trial: new requests go over a new connection.
+_ANEW = (
+    "--force-fieldtrials=QUIC/Enabled",
+    "--force-fieldtrial-params=QUIC.Enabled:goaway_sessions_on_ip_change/true",
+)
+# For documentation (RFC 5737): nothing is there.
+_ELSEWHERE = "192.0.2.77/32"
 
 
 def measure(
@@ -72,7 +78,9 @@ def measure(
         }
     )
     with open_lab(settings, say) as lab:
-        if change_every_s and http != "3":
+        if http == "3":
+            lab.stage.browser_flags = _ANEW
+        elif change_every_s:
             _end_old_connections(lab, change_every_s)
         say(f"starting {player}")
         lab.stage.prepare_players()
@@ -139,22 +147,22 @@ def _start_capture(lab: Lab, path: Path) -> Process:
     return process
 
 
-def _watch(lab: Lab, duration_s: float, replace_every_s: float) -> None:
-    """Until the end of the run; replaces caddy meanwhile, unless `replace_every_s` is 0."""
+def _watch(lab: Lab, duration_s: float, other_network_every_s: float) -> None:
+    """Until the end of the run; the customer's addresses change meanwhile, unless that is every 0 s."""
     began_s = monotonic_s()
-    due_s = began_s + replace_every_s
+    due_s = began_s + other_network_every_s
     while (now_s := monotonic_s()) < began_s + duration_s:
         lab.stage.assert_alive()
-        if replace_every_s and now_s >= due_s:
-            due_s += replace_every_s
-            _replace_caddy(lab)
+        if other_network_every_s and now_s >= due_s:
+            due_s += other_network_every_s
+            _change_addresses(lab)
         time.sleep(0.1)
 
 
-def _replace_caddy(lab: Lab) -> None:
-    """Both listen at one port (SO_REUSEPORT) until the old one ends, which closes its connections."""
-    old = lab.stage.cast[_CADDY]
-    lab.stage.cast[_CADDY] = lab.network.spawn("video-server", old.argv, log="caddy.log")
-    time.sleep(_OVERLAP_S)
-    lab.stage.assert_alive()
-    old.stop()
+def _change_addresses(lab: Lab) -> None:
+    """One address more or less, which nobody speaks from: what a browser sees of a VPN that comes or goes."""
+    for word in ("del", "add"):
+        done = lab.network.run(VIEWER, ["ip", "address", word, _ELSEWHERE, "dev", "eth0"])
+        if done.returncode == 0:
+            return
+    raise ExperimentError(f"{VIEWER} does not take {_ELSEWHERE}: {done.stderr.strip()}")
