@@ -88,18 +88,34 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # ------------------------------------------------------------ Rust
-rust_least=1.85
-have=$(rustc --version 2>/dev/null | awk '{print $2}' || true)
-if [ -z "$have" ] || [ "$(printf '%s\n%s\n' "$rust_least" "$have" | sort -V | head -n 1)" != "$rust_least" ]; then
-  packaged=$(apt-cache policy rustc 2>/dev/null | awk '/Candidate:/{print $2}' | sed 's/+.*//')
-  if [ -n "$packaged" ] && [ "$packaged" != "(none)" ] && [ "$(printf '%s\n%s\n' "$rust_least" "$packaged" | sort -V | head -n 1)" = "$rust_least" ]; then
-    say "installing Rust $packaged (package rustc, cargo): the agent"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq rustc cargo rust-clippy rustfmt >/dev/null
-  else
-    say "installing Rust by rustup: the agent needs $rust_least or later, found ${have:-none}, packaged ${packaged:-none}"
-    command -v rustup >/dev/null || curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal -c rustfmt -c clippy
-    rustup toolchain install stable --profile minimal -c rustfmt -c clippy >/dev/null
+rust_least=1.88 # what the packages in Cargo.lock ask for
+rust_enough() { [ -n "$1" ] && [ "$(printf '%s\n%s\n' "$rust_least" "$1" | sort -V | head -n 1)" = "$rust_least" ]; }
+rust_found() { rustc --version 2>/dev/null | awk '{print $2}' || true; }
+rust_packaged() { apt-cache policy "$1" 2>/dev/null | awk '/Candidate:/ && $2 != "(none)" {sub(/[+~-].*/, "", $2); print $2}'; }
+# Never in place of a Rust that somebody installed: --no-remove.
+rust_install() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends "$@" >/dev/null 2>&1; }
+if ! rust_enough "$(rust_found)"; then
+  why="the agent needs $rust_least or later, found $(rust_found | grep . || echo none)"
+  # Debian keeps a recent Rust for its browsers, named -web, beside that of its release.
+  for names in "rustc cargo rustfmt rust-clippy" "rustc-web cargo-web rustfmt-web rust-web-clippy"; do
+    command -v rustup >/dev/null && break
+    read -ra names <<<"$names"
+    rust_enough "$(rust_packaged "${names[0]}")" || continue
+    say "installing system packages ${names[*]}: $why"
+    rust_install "${names[@]}" && break
+  done
+  hash -r
+  if ! rust_enough "$(rust_found)"; then
+    say "installing Rust by rustup: $why, packaged $(rust_packaged rustc | grep . || echo none)"
+    command -v rustup >/dev/null || rust_install rustup ||
+      curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal -c rustfmt -c clippy
+    hash -r
+    rustup toolchain install stable --profile minimal -c rustfmt -c clippy >/dev/null 2>&1 ||
+      die "rustup could not install Rust's stable release: run 'rustup toolchain install stable' to see why"
+    rustup default >/dev/null 2>&1 || rustup default stable >/dev/null 2>&1
+    rust_enough "$(rust_found)" || rustup override set stable >/dev/null 2>&1
   fi
+  rust_enough "$(rust_found)" || die "needs Rust $rust_least or later; found $(rust_found | grep . || echo none) ($(command -v rustc || echo 'no rustc'))"
 fi
 
 # ------------------------------------------------------------ Python
@@ -115,7 +131,7 @@ if ! command -v uv >/dev/null; then
   say "installing uv into ~/.local: locks and installs the Python packages"
   if ! "$python" -m venv --help >/dev/null 2>&1 || ! "$python" -m ensurepip --version >/dev/null 2>&1; then
     say "installing system package python3-venv: uv's own home"
-    as_root apt-get install -y -qq python3-venv >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null
   fi
   "$python" -m venv "$HOME/.local/share/steerline-uv"
   "$HOME/.local/share/steerline-uv/bin/pip" install --quiet uv
