@@ -4,7 +4,8 @@
 //! connection has carried counts half as much after each [`HALF_LIFE`], so a player that rests with a full buffer
 //! keeps its connections. Tabs share connections: what arrives while a session has no request under way is not its
 //! own. For UDP the kernel counts no bytes: a connected socket (Chromium) is QUIC where the page or the silence of
-//! TCP says so; one that is not connected (Firefox) where the page says so, or there is no TCP worth its name.
+//! TCP says so; one that is not connected (Firefox) where the page says so, or there is no TCP worth its name. A browser
+//! that opens its connections anew fetches over TCP until QUIC has answered, and then over both for a while.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -27,6 +28,8 @@ const SMALL_BYTES: u64 = 64 * 1024;
 const SILENT_BYTES: u64 = 4 * 1024;
 /// TCP that has been silent for so long, while requests were under way, does not speak against QUIC.
 const TCP_SILENT: Duration = Duration::from_millis(900);
+/// So long after the last word or byte of it the other protocol is still taken for one that is spoken.
+const LINGERS: Duration = Duration::from_secs(3);
 /// What the contract allows.
 const MOST_FLOWS: usize = 32;
 const MOST_UNCONNECTED: usize = 8;
@@ -44,6 +47,8 @@ struct Past {
     recent: f64,
     whole: f64,
     seen: Duration,
+    /// When it last brought something, since the session's first report.
+    fed: Option<Duration>,
 }
 
 /// What the browser's connections have carried for one session.
@@ -52,9 +57,17 @@ pub struct Chooser {
     past: HashMap<Key, Past>,
     /// By server: how long TCP has been silent although requests were under way.
     silent: HashMap<IpAddr, Duration>,
+    /// By server: when the page last said that an answer came by HTTP/3.
+    http3: HashMap<IpAddr, Duration>,
     /// Servers with requests under way at the last report: what has arrived since may be this session's.
     busy: Vec<IpAddr>,
     observed: Option<Duration>,
+}
+
+impl Past {
+    fn new(now: Duration) -> Past {
+        Past { bytes: 0, recent: 0.0, whole: 0.0, seen: now, fed: None }
+    }
 }
 
 fn key(socket: &Socket) -> Key {
@@ -69,14 +82,13 @@ fn to(socket: &Socket, server: IpAddr) -> bool {
 impl Chooser {
     /// For a session that begins: what `sockets` have carried so far was others'.
     pub fn after(sockets: &[Socket], now: Duration) -> Chooser {
-        let past = |socket: &Socket| {
-            Some((key(socket), Past { bytes: socket.bytes_received?, recent: 0.0, whole: 0.0, seen: now }))
-        };
+        let past = |socket: &Socket| Some((key(socket), Past { bytes: socket.bytes_received?, ..Past::new(now) }));
         Chooser { past: sockets.iter().filter_map(past).collect(), ..Chooser::default() }
     }
 
     /// Takes note, at a report, of what has arrived since the one before.
     pub fn observe(&mut self, sockets: &[Socket], servers: &[Server], now: Duration) {
+        let first = self.observed.is_none();
         let step = self.observed.map_or(Duration::ZERO, |before| now.saturating_sub(before));
         self.observed = Some(now);
         self.busy = servers.iter().filter(|server| server.busy != Some(false)).map(Server::canonical).collect();
@@ -85,8 +97,7 @@ impl Chooser {
             let mut arrived = 0;
             for socket in sockets.iter().filter(|socket| socket.protocol == TCP && to(socket, server)) {
                 let Some(bytes) = socket.bytes_received else { continue };
-                let past =
-                    self.past.entry(key(socket)).or_insert(Past { bytes: 0, recent: 0.0, whole: 0.0, seen: now });
+                let past = self.past.entry(key(socket)).or_insert(Past::new(now));
                 let gained = bytes.saturating_sub(past.bytes);
                 arrived += gained;
                 let own = if busy { gained as f64 } else { 0.0 };
@@ -94,6 +105,10 @@ impl Chooser {
                 past.whole += own;
                 past.bytes = bytes;
                 past.seen = now;
+                // What came before the first report may be the page's.
+                if own >= SILENT_BYTES as f64 && !first {
+                    past.fed = Some(now);
+                }
             }
             let silent = self.silent.entry(server).or_default();
             if arrived >= SILENT_BYTES {
@@ -102,8 +117,11 @@ impl Chooser {
                 *silent += step.min(TCP_SILENT);
             }
         }
+        let by_http3 = servers.iter().filter(|server| server.http3 == Some(true));
+        self.http3.extend(by_http3.map(|server| (server.canonical(), now)));
         self.past.retain(|_, past| now.saturating_sub(past.seen) < FORGOTTEN);
         self.silent.retain(|address, _| servers.iter().any(|server| server.canonical() == *address));
+        self.http3.retain(|_, said| now.saturating_sub(*said) < LINGERS);
     }
 
     /// The connections that carry media of these servers, now; also between two reports. `sockets` are the browser's;
@@ -129,14 +147,23 @@ impl Chooser {
                 sockets.iter().filter(|socket| socket.protocol == protocol && to(socket, address)).collect()
             };
             let (tcp, udp) = (of(TCP), of(UDP));
-            let flows: Vec<FiveTuple> = if !udp.is_empty() && self.is_quic(server, &tcp) {
-                udp.iter().filter_map(|socket| flow(socket, socket.remote, &local_for)).collect()
+            let own_end = |socket: &Socket| flow(socket, socket.remote, &local_for);
+            let mut flows: Vec<FiveTuple> = Vec::new();
+            let quic = if !udp.is_empty() && self.is_quic(server, &tcp) {
+                flows.extend(udp.iter().filter_map(|socket| own_end(socket)));
+                true
             } else if speaks_unconnected(server, &tcp) && !unconnected(sockets, address).is_empty() {
                 let end = SocketAddr::new(address, server.http3_port.unwrap_or(server.port));
-                unconnected(sockets, address).iter().filter_map(|socket| flow(socket, end, &local_for)).collect()
+                flows.extend(unconnected(sockets, address).iter().filter_map(|socket| flow(socket, end, &local_for)));
+                true
             } else {
-                tcp.iter().filter(carries).filter_map(|socket| flow(socket, socket.remote, &local_for)).collect()
+                false
             };
+            let beside = |socket: &&&Socket| !quic || server.http3 == Some(true) && self.feeds(socket, now);
+            flows.extend(tcp.iter().filter(carries).filter(beside).filter_map(|socket| own_end(socket)));
+            if !quic && self.http3.get(&address).is_some_and(|said| now.saturating_sub(*said) < LINGERS) {
+                flows.extend(udp.iter().filter_map(|socket| own_end(socket)));
+            }
             for flow in flows {
                 if !chosen.contains(&flow) && chosen.len() < MOST_FLOWS {
                     chosen.push(flow);
@@ -156,6 +183,15 @@ impl Chooser {
         };
         let (recent, whole) = past.map_or((0.0, 0.0), |past| (decayed(past, now), past.whole));
         (recent + since as f64, whole + since as f64)
+    }
+
+    /// Does this connection bring more than a page, beside QUIC?
+    fn feeds(&self, socket: &Socket, now: Duration) -> bool {
+        let past = self.past.get(&key(socket));
+        let fed = past.and_then(|past| past.fed).is_some_and(|at| now.saturating_sub(at) < LINGERS);
+        let unseen = socket.bytes_received.unwrap_or(0).saturating_sub(past.map_or(0, |past| past.bytes));
+        let feeding = self.observed.is_some() && unseen >= SILENT_BYTES;
+        (fed || feeding) && self.carried(socket, now).0 >= SMALL_BYTES as f64
     }
 
     /// Does this server, to which there is a connected UDP socket, speak QUIC for this session?

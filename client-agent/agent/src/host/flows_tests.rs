@@ -157,6 +157,36 @@ fn what_the_page_says_of_the_protocol_counts_at_once() {
 }
 
 #[test]
+fn while_a_film_comes_by_tcp_and_quic_both_are_reported() {
+    let told = |http3| [Server { http3: Some(http3), ..SERVER }];
+    let mut chooser = Chooser::default();
+    // The page came by TCP, the film by QUIC.
+    let mut sockets = vec![tcp(1, 4001, 700_000), quic(2, 5001, 444)];
+    chooser.observe(&sockets, &told(true), at(0));
+    assert_eq!(ports_of(&chooser, &sockets, &told(true), at(0)), [(17, 5001, 444)]);
+    // The browser opens anew: the first segment comes by TCP, while QUIC shakes hands.
+    sockets.extend([tcp(3, 4003, 400_000), quic(4, 5004, 444)]);
+    let both = [(17, 5001, 444), (17, 5004, 444), (6, 4003, 443)];
+    assert_eq!(ports_of(&chooser, &sockets, &told(true), at(1)), both);
+    chooser.observe(&sockets, &told(false), at(1));
+    let mut said = ports_of(&chooser, &sockets, &told(false), at(1));
+    said.sort_unstable_by_key(|(protocol, port, _)| (u32::MAX - protocol, *port));
+    // The page's own, which brought much a second ago, counts when it is said that TCP is spoken.
+    assert_eq!(said, [both[0], both[1], (6, 4001, 443), both[2]]);
+    // Then all comes by QUIC.
+    for second in 2..5 {
+        chooser.observe(&sockets, &told(true), at(second));
+    }
+    assert_eq!(ports_of(&chooser, &sockets, &told(true), at(4)), both[..2]);
+    // Or all by TCP, for good.
+    for second in 5..9 {
+        sockets[2] = tcp(3, 4003, 400_000 * second);
+        chooser.observe(&sockets, &told(false), at(second));
+    }
+    assert!(ports_of(&chooser, &sockets, &told(false), at(8)).iter().all(|(protocol, ..)| *protocol == 6));
+}
+
+#[test]
 fn quic_in_firefox_is_a_local_port_and_the_servers_address() {
     let chooser = Chooser::default();
     let mut sockets = vec![
