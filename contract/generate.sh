@@ -6,6 +6,7 @@ out=${1:-src}
 mkdir -p "$out"
 rm -rf "$out/steerline"
 mapfile -t protos < <(cd proto && find steerline -name '*.proto' | sort)
-uv run --quiet --frozen python -m grpc_tools.protoc -I proto \
+# Its plug-ins for Python are found by PATH.
+PATH="$PWD/../.venv/bin:$PATH" python -m grpc_tools.protoc -I proto \
   --python_out="$out" --grpc_python_out="$out" --mypy_out="quiet:$out" --mypy_grpc_out="quiet:$out" \
   "${protos[@]}"
