@@ -110,8 +110,9 @@ if ! rust_enough "$(rust_found)"; then
     command -v rustup >/dev/null || rust_install rustup ||
       curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal -c rustfmt -c clippy
     hash -r
-    rustup toolchain install stable --profile minimal -c rustfmt -c clippy >/dev/null 2>&1 ||
-      die "rustup could not install Rust's stable release: run 'rustup toolchain install stable' to see why"
+    # A distribution's rustup cannot update itself, and calls that a failure.
+    failed=$(rustup toolchain install stable --no-self-update --profile minimal -c rustfmt -c clippy 2>&1) ||
+      die "rustup could not install Rust's stable release: $failed"
     rustup default >/dev/null 2>&1 || rustup default stable >/dev/null 2>&1
     rust_enough "$(rust_found)" || rustup override set stable >/dev/null 2>&1
   fi
