@@ -269,6 +269,32 @@ def test_pin_holds_against_the_strategy_and_release_ends_it() -> None:
     assert not made.snapshot().sessions[0].pinned
 
 
+def test_a_pinned_session_is_not_steered_elsewhere() -> None:
+    """The next report would bring it back: the operator hears that it is pinned."""
+    made = engine()
+    made.handle(ev.FlowArrived("home", "A", flow(1, 1)), 1.0)
+    made.handle(ev.Assessed(assessment(flow(1, 1), critical=False, buffer_length_ms=40_000)), 1.5)
+    made.handle(ev.PinSession("s1", "line3"), 2.0)
+    with pytest.raises(InvalidValueError, match=r"pinned to line3.*release it first"):
+        made.handle(ev.SteerSession("s1", "line2"), 2.5)
+
+
+def test_a_drained_line_takes_nothing_from_a_pin() -> None:
+    """What is pinned there leaves with the rest, new flows too, and nothing can be pinned to it."""
+    made = engine()
+    made.handle(ev.FlowArrived("home", "A", flow(1, 1)), 1.0)
+    calm = assessment(flow(1, 1), critical=False, buffer_length_ms=40_000)
+    made.handle(ev.Assessed(calm), 1.5)
+    made.handle(ev.PinSession("s1", "line3"), 2.0)
+    assert placed(made.handle(ev.DrainLine("home", "line3", True), 2.5))[flow(1, 1)][0] != "line3"
+    assert placed(made.handle(ev.Assessed(calm), 3.0)) == {}
+    assert placed(made.handle(ev.FlowArrived("home", "A", flow(1, 2)), 3.5))[flow(1, 2)][0] != "line3"
+    with pytest.raises(InvalidValueError, match="not drained: line1, line2"):
+        made.handle(ev.PinSession("s1", "line3"), 4.0)
+    made.handle(ev.DrainLine("home", "line3", False), 4.5)
+    assert placed(made.handle(ev.Assessed(calm), 5.0))[flow(1, 1)] == ("line3", "steered")
+
+
 @pytest.mark.parametrize(
     ("command", "known"),
     [

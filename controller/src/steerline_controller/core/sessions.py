@@ -158,11 +158,18 @@ class Sessions:
         """Moves a session to a line, and (pin) keeps it there."""
         site, session = self._find(session_id)
         site.line(line)
-        if not site.view.lines[line].alive:
+        if not site.view.lines[line].usable:
             raise InvalidValueError(
                 f"line of site {site.name}",
                 line,
-                "a line that is alive: " + ", ".join(x.name for x in site.view.lines.values() if x.alive),
+                "a line that is up and not drained: "
+                + (", ".join(x.name for x in site.view.lines.values() if x.usable) or "none now"),
+            )
+        if session.pinned_line not in ("", line) and not pin:
+            raise InvalidValueError(
+                f"session {session_id}",
+                f"pinned to {session.pinned_line}",
+                "one that is not pinned: release it first",
             )
         effects: list[Effect] = []
         if pin:
@@ -189,7 +196,7 @@ class Sessions:
         return effects
 
     def _to_line(self, site: Site, session: SessionState, line: str, reason: str, now: float) -> list[Effect]:
-        if not site.view.lines[line].alive:
+        if not site.view.lines[line].usable:  # dead, or drained since: the strategy decides meanwhile
             return []
         name = session.session_id
         moves = [

@@ -174,7 +174,7 @@ class Site:
             return [self._rule(known)]
         session = self.view.sessions.get(session_id)
         placement = self.strategy.place(flow, session_id, self.view, now)
-        if session is not None and session.pinned_line and self.view.lines[session.pinned_line].alive:
+        if session is not None and session.pinned_line and self.view.lines[session.pinned_line].usable:
             placement = Placement(session.pinned_line, f"session {session_id} is pinned", session_id)
         if placement is None:
             return []
