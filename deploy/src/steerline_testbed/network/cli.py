@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from steerline_testbed.network import guide, registry, sidebyside
 from steerline_testbed.network import line as leased_line
@@ -93,6 +94,8 @@ def topology_of(options: argparse.Namespace) -> Topology:
     """The topology that the options ask for; TestbedError names what is wrong."""
     if options.topology is not None:
         return Topology.load(options.topology)
+    if not math.isfinite(options.line_mbps):
+        raise TestbedError(f"--line-mbps is {options.line_mbps}; allowed: 0.1 to 1000")
     return Topology.default(
         lines=options.lines,
         line_bps=round(options.line_mbps * 1e6),
@@ -148,18 +151,19 @@ def _detach(options: argparse.Namespace, plan: Plan) -> int:
     """The same command again, in the background; return once it is ready, or hand on why it is not."""
     argv = [word for word in sys.argv[1:] if word != "--detach"]
     directory = registry.DEFAULT_BASE / options.run
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as said:
         child = subprocess.Popen(
             [sys.executable, "-m", "steerline_testbed", *argv],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=subprocess.STDOUT,
+            stderr=said,
             start_new_session=True,
         )
         try:
             while child.poll() is None:
                 record = registry.read(directory)
                 if record.runner and record.runner.pid == child.pid and record.facts.get("ready"):
+                    _hand_on(said)
                     print(guide.text(plan, directory))
                     return 0
                 time.sleep(0.05)
@@ -167,9 +171,15 @@ def _detach(options: argparse.Namespace, plan: Plan) -> int:
             child.terminate()
             child.wait()
             raise
-        output.seek(0)
-        sys.stderr.write(output.read().decode(errors="replace"))
+        _hand_on(output)
+        _hand_on(said)
         return child.returncode or 1
+
+
+def _hand_on(text: IO[bytes]) -> None:
+    """What the one in the background has said: which dead runs it cleaned, or why it failed."""
+    text.seek(0)
+    sys.stderr.write(text.read().decode(errors="replace"))
 
 
 def down_command(options: argparse.Namespace) -> int:
