@@ -75,7 +75,8 @@ def processes_of(run_id: str) -> list[int]:
 def runner(run_id: str, base: Path) -> subprocess.Popen[str]:
     """A runner in a process of its own, once its network is there."""
     process = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, run_id, str(base)],
+        # whoever runs the tests in the background may have them ignored
+        ["env", "--default-signal=INT,HUP,TERM", sys.executable, "-c", RUNNER, run_id, str(base)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

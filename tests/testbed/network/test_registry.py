@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -58,15 +60,22 @@ def test_a_dead_runs_directory_is_cleaned_and_said(tmp_path: Path) -> None:
     assert (tmp_path / "live").exists()
 
 
-def test_a_folder_that_is_no_runs_is_never_removed(tmp_path: Path) -> None:
+@pytest.fixture
+def short_path() -> Generator[Path]:
+    """A folder whose name leaves room for those of sockets, wherever pytest's own are."""
+    with tempfile.TemporaryDirectory(prefix="sl-", dir="/tmp") as name:
+        yield Path(name)
+
+
+def test_a_folder_that_is_no_runs_is_never_removed(short_path: Path) -> None:
     """A directory without a journal is somebody else's: not cleaned, and its name not given to a run."""
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes").write_text("dear diary")
-    with registry.locked(tmp_path):
-        assert registry.clean_orphans(tmp_path, print) == []
+    (short_path / "mine").mkdir()
+    (short_path / "mine" / "notes").write_text("dear diary")
+    with registry.locked(short_path):
+        assert registry.clean_orphans(short_path, print) == []
         with pytest.raises(RunExistsError, match="mine"):
-            registry.claim(tmp_path, "mine")
-    assert (tmp_path / "mine" / "notes").exists()
+            registry.claim(short_path, "mine")
+    assert (short_path / "mine" / "notes").exists()
 
 
 def test_ending_an_unknown_run_names_the_known(tmp_path: Path) -> None:
