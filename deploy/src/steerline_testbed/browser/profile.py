@@ -66,7 +66,7 @@ class Home:
         if done.returncode != 0:
             what = done.stderr.strip().partition("\n")[0]
             if "unrecognized subcommand" in what:
-                what = f"{agent} is too old for it; build it with: cargo build --release -p steerline-agent"
+                what = f"{agent} is too old for it; build it with: make agent"
             raise ExperimentError(f"the native host cannot be installed: {what}")
 
     def environment(self, shown: bool = False) -> dict[str, str]:

@@ -31,7 +31,7 @@ def find_agent() -> Path:
     found = shutil.which("steerline-agent")
     if found:
         return Path(found)
-    raise ToolMissingError("steerline-agent", "build it with: cargo build --release -p steerline-agent")
+    raise ToolMissingError("steerline-agent", "build it with: make agent")
 
 
 def agent_command(
